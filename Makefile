@@ -1,0 +1,61 @@
+# Two commands matter: `make demo` (see it work) and `make test` (trust it).
+# Each does its own set-up from a fresh clone; `make venv` is the step they share.
+
+PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# Workers for the parallel test run; the soak runs one at a time on purpose.
+JOBS ?= 2
+
+.PHONY: venv dev system-deps demo test check soak bench figures rules proto clean
+
+$(VENV)/bin/python:
+	@test -n "$(PYTHON)" || { echo "steadyhand needs Python 3.11 or later; none was found. Set PYTHON=/path/to/python."; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+
+# What running needs and no more.
+$(VENV)/.run-ready: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) install --constraint constraints.txt --editable .
+	@touch $@
+
+# What testing needs on top.
+$(VENV)/.dev-ready: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) install --constraint constraints.txt --editable '.[dev]'
+	@touch $@ $(VENV)/.run-ready
+
+venv: $(VENV)/.run-ready
+dev: $(VENV)/.dev-ready
+
+system-deps:
+	@sh bench/system_deps.sh
+
+demo: venv
+	@mkdir -p out
+	$(BIN)/steadyhand simulate --link wifi_burst --seed 7 --duration 30 --json out/demo.json --plot out/demo.png
+
+test: dev system-deps
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -n $(JOBS) -W error -m "not soak"
+	$(BIN)/python -O -m pytest -n $(JOBS) -q -m "not soak" tests/ground tests/wire tests/core
+
+soak: dev
+	$(BIN)/python -m pytest -n $(JOBS) -W error -m soak
+
+bench: dev
+	$(BIN)/python -m bench
+
+# Everything that is generated from the code; tests fail when the committed copies have drifted.
+figures: venv
+	$(BIN)/steadyhand figures --out docs/figures
+rules: venv
+	$(BIN)/python -m steadyhand.view.rules docs/rules
+proto: dev
+	$(BIN)/python bench/generate_proto.py
+
+clean:
+	rm -rf $(VENV) out .pytest_cache .mypy_cache .ruff_cache .hypothesis
