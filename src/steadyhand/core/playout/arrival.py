@@ -1,0 +1,228 @@
+"""The arrival side: one verdict for each setpoint that comes in (document 000 §4, R1, R3, R6).
+
+The order of this file is the order of the questions: is the stamp a number, is the numbering
+believable, did the sender restart, is it too late, is it already here. Whatever is accepted is
+put in sequence order, and what then stands above the high-water mark is dropped from the front.
+"""
+
+import math
+from collections import deque
+from typing import Final
+
+import msgspec
+
+from steadyhand.core.playout.arrival_health import SENDER_STALL_PERIODS
+from steadyhand.core.playout.config import (
+    ACTION_EPOCH_RESET_NS,
+    HIGH_WATER_SLACK,
+    NUMBERING_JUMP,
+    PROBATION_DATAGRAMS,
+)
+from steadyhand.core.playout.flush import forget_numbering
+from steadyhand.core.playout.state import Entry, NumberingStart, PlayoutState
+from steadyhand.core.playout.verdicts import Offer
+from steadyhand.ground.seq import SEQ_MODULUS, signed_distance, unwrap
+from steadyhand.ground.setpoint import Setpoint, StampSource
+
+UNKNOWN_CLOCK: Final = -1
+
+
+class Arrival(msgspec.Struct, frozen=True, gc=False):
+    """One offered setpoint with its sender stamp taken out, on its way through the questions."""
+
+    seq: int
+    setpoint: Setpoint
+    stamp_s: float
+    source: StampSource
+    now_ns: int
+    is_copy: bool
+
+
+def offer(state: PlayoutState, seq: int, setpoint: Setpoint, now_ns: int, *, is_copy: bool) -> Offer:
+    """Judge one arrival and queue it if it may still be played.
+
+    `is_copy` marks an earlier setpoint that rode along in a later datagram: it is one more
+    chance to fill a hole, but no second witness for a new numbering.
+    """
+    state.stats.offered += 1
+    leader_s = setpoint.leader_timestamp_s
+    stamp_s = setpoint.timestamp_s if leader_s is None else leader_s
+    if not math.isfinite(stamp_s):
+        state.stats.malformed_ts += 1
+        return Offer.MALFORMED
+    source = StampSource.BUILD if leader_s is None else StampSource.LEADER
+    arrived = Arrival(seq, setpoint, stamp_s, source, now_ns, is_copy)
+    newest = state.newest
+    if newest is None:
+        return _accept(state, seq + SEQ_MODULUS, arrived)
+    number = unwrap(seq, newest)
+    if number > newest + NUMBERING_JUMP:
+        return _prove_numbering(state, arrived)
+    if number <= newest and _epoch_expired(state, now_ns):
+        newer = state.arrivals.is_newer_stamp(stamp_s, source)
+        if newer is None:
+            return _prove_numbering(state, arrived)
+        if newer:
+            return _begin_numbering(state, arrived)
+    rejected = _known(state, number)
+    if rejected is None and state.numbering_began is not None:
+        rejected = _predates_numbering(state, number, arrived)
+    if rejected is not None:
+        return _reject(state, rejected)
+    return _accept(state, number, arrived)
+
+
+def screen(state: PlayoutState, seq: int, now_ns: int) -> Offer | None:
+    """Answer for a copy by its number alone, before its payload is parsed (R4).
+
+    Returns TOO_LATE or DUPLICATE, counted as an arrival, or None: parse it and `offer` it.
+    """
+    newest = state.newest
+    if newest is None or _epoch_expired(state, now_ns):
+        return None
+    number = unwrap(seq, newest)
+    if number > newest:
+        return None
+    rejected = _known(state, number)
+    if rejected is None:
+        return None
+    state.stats.offered += 1
+    return _reject(state, rejected)
+
+
+def _known(state: PlayoutState, number: int) -> Offer | None:
+    """TOO_LATE at or below the floor; DUPLICATE where queued, or dropped by us before."""
+    floor = state.floor
+    if floor is not None and number <= floor:
+        return Offer.TOO_LATE
+    if number in state.queued or number in state.tombstones:
+        return Offer.DUPLICATE
+    return None
+
+
+def _reject(state: PlayoutState, verdict: Offer) -> Offer:
+    if verdict is Offer.DUPLICATE:
+        state.stats.duplicate_dropped += 1
+    else:
+        state.stats.late_dropped += 1
+    return verdict
+
+
+def _epoch_expired(state: PlayoutState, now_ns: int) -> bool:
+    """Nothing was *accepted* for two seconds; rejected arrivals do not break the silence (R3)."""
+    last_ns = state.arrivals.last_accepted_ns
+    return last_ns is not None and now_ns - last_ns >= ACTION_EPOCH_RESET_NS
+
+
+def _prove_numbering(state: PlayoutState, arrived: Arrival) -> Offer:
+    """Believe a numbering from nowhere only after five datagrams in a row, each newer (R3)."""
+    probation = state.probation
+    newer = state.arrivals.is_newer_stamp(arrived.stamp_s, arrived.source)
+    if not arrived.is_copy and newer is not False:
+        candidate = probation.candidate_seq
+        follows = (
+            candidate is not None
+            and 0 < signed_distance(arrived.seq, candidate) <= NUMBERING_JUMP
+            and arrived.stamp_s > probation.stamp_s
+        )
+        probation.datagrams = probation.datagrams + 1 if follows else 1
+        probation.candidate_seq = arrived.seq
+        probation.stamp_s = arrived.stamp_s
+        if probation.datagrams >= PROBATION_DATAGRAMS:
+            return _begin_numbering(state, arrived)
+    state.stats.on_probation += 1
+    return Offer.ON_PROBATION
+
+
+def _begin_numbering(state: PlayoutState, arrived: Arrival) -> Offer:
+    """Flush the dead numbering and queue this entry as the first of the new one.
+
+    Where the dead one was live, the arm was being driven: nothing is released again before the
+    stream has been prepared anew (R3).
+    """
+    engaged = state.live
+    forget_numbering(state)
+    state.stats.epoch_resets += 1
+    state.awaiting_prepare = state.awaiting_prepare or engaged
+    number = arrived.seq + SEQ_MODULUS
+    state.numbering_began = NumberingStart(number, arrived.stamp_s, arrived.source)
+    _accept(state, number, arrived)
+    return Offer.EPOCH_RESET
+
+
+def _predates_numbering(state: PlayoutState, number: int, arrived: Arrival) -> Offer | None:
+    """A straggler of the numbering before this one, told by its stamp, is too late (R3).
+
+    Entries sent just before the first accepted one may still be reordered behind it, so each
+    number earlier may be stamped a few periods earlier, and no more.
+    """
+    began = state.numbering_began
+    if began is None or began.source is not arrived.source:
+        return None
+    numbers_earlier = max(0, began.number - number)
+    earliest_s = began.stamp_s - numbers_earlier * SENDER_STALL_PERIODS * state.arrivals.period_s
+    return Offer.TOO_LATE if arrived.stamp_s < earliest_s else None
+
+
+def _accept(state: PlayoutState, number: int, arrived: Arrival) -> Offer:
+    """Put an entry in sequence order, keep the books, and bound the queue."""
+    arrivals, queue, now_ns = state.arrivals, state.queue, arrived.now_ns
+    if not queue:
+        state.oldest_arrival_ns = now_ns
+    newest = state.newest
+    if newest is None or number > newest:
+        _note_newest(state, number, arrived)
+        queue.append(Entry(number, arrived.setpoint, arrived.stamp_s, now_ns, arrivals.clock, False))
+        verdict = Offer.QUEUED
+    else:
+        state.stats.repaired += 1
+        clock = arrivals.clock if arrived.source is arrivals.newest_source else UNKNOWN_CLOCK
+        _insert(queue, Entry(number, arrived.setpoint, arrived.stamp_s, now_ns, clock, True))
+        verdict = Offer.REPAIRED
+    state.queued.add(number)
+    arrivals.last_accepted_ns = now_ns
+    state.probation.candidate_seq = None
+    if len(queue) > state.target + HIGH_WATER_SLACK:
+        _drop_overflow(state)
+    return verdict
+
+
+def _note_newest(state: PlayoutState, number: int, arrived: Arrival) -> None:
+    """Fold the newest arrival into loss, spacing and jitter; a repair is judged by its hole."""
+    arrivals, stats, newest = state.arrivals, state.stats, state.newest
+    clock = arrivals.clock
+    spacing_s = arrivals.note_arrival(arrived.stamp_s, arrived.source, arrived.now_ns)
+    stats.stamp_source_changes += clock != arrivals.clock and newest is not None
+    state.newest = number
+    missing = 0 if newest is None else number - newest - 1
+    if arrivals.loss_fraction or missing:
+        arrivals.note_gap(missing)
+    stats.seq_holes += missing
+    if spacing_s is None:
+        return
+    if spacing_s < 0.0:
+        stats.nonmonotonic_ts += 1
+    elif missing == 0 and spacing_s > SENDER_STALL_PERIODS * arrivals.period_s:
+        stats.sender_stalls += 1
+
+
+def _insert(queue: deque[Entry], entry: Entry) -> None:
+    """Slot a reordered entry in from the tail: reordering is shallow, depth may not be."""
+    position = len(queue)
+    while position and queue[position - 1].number > entry.number:
+        position -= 1
+    queue.insert(position, entry)
+
+
+def _drop_overflow(state: PlayoutState) -> None:
+    """Catch up: drop the oldest down to the target, leaving tombstones (R1).
+
+    A burst after a stall shortens the queue to the freshest setpoints instead of building a
+    standing lag.
+    """
+    queue, target = state.queue, state.target
+    while len(queue) > target:
+        dropped = queue.popleft()
+        state.queued.discard(dropped.number)
+        state.bury(dropped.number)
+        state.stats.overflow_dropped += 1

@@ -1,0 +1,109 @@
+"""The telemetry surface: a live health snapshot and the queue on the wire (document 000 §9)."""
+
+from typing import Any
+
+import msgspec
+
+from steadyhand.core.playout.config import WIRE_DEBUG_MAX_ENTRIES
+from steadyhand.core.playout.flush import queue_span_s
+from steadyhand.core.playout.state import PlayoutState
+from steadyhand.ground.seq import SEQ_MASK
+from steadyhand.ground.stamps import ms_from_ns
+
+
+class QueueWait(msgspec.Struct, frozen=True):
+    """Measured waiting time of the released setpoints of the last ten seconds (R5)."""
+
+    p50: float
+    p99: float
+
+
+class PlayoutHealth(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):
+    """What `extras["playout"]` carries on every telemetry frame.
+
+    Names are document 000's; `queue_wait_ms` is R5's, `clock_trim_ppm` R2's, the probation,
+    session and prepare fields R3's. Times are milliseconds. `loss_pct` averages the gaps seen at
+    append, loss and reordering together; true loss is `seq_holes − repaired`.
+    """
+
+    depth: int
+    target_depth: int
+    target_ms: float
+    min_ms: float
+    max_ms: float
+    prefilling: bool
+    holding: bool
+    awaiting_prepare: bool
+    jitter_ms: float
+    loss_pct: float
+    span_ms: float
+    release_age_ms: float | None
+    queue_wait_ms: QueueWait | None
+    clock_trim_ppm: float
+    last_stall: str | None
+    counters: dict[str, int]
+    entries: list[tuple[int, float, bool]] | None = None
+    releases: list[tuple[int, bool]] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Flat JSON object: the counters stand beside the rest, absent debug lists are left out."""
+        fields: dict[str, Any] = dict(msgspec.to_builtins(self))
+        counters = fields.pop("counters")
+        for name in ("entries", "releases"):
+            if fields[name] is None:
+                del fields[name]
+        fields.update(counters)
+        return fields
+
+
+def health(state: PlayoutState, now_ns: int) -> PlayoutHealth:
+    """Take the snapshot. Pure: asking changes nothing."""
+    config, target = state.config, state.target
+    release_ns = state.last_release_ns
+    return PlayoutHealth(
+        depth=len(state.queue),
+        target_depth=target,
+        target_ms=ms_from_ns(target * config.period_ns),
+        min_ms=ms_from_ns(config.base_depth * config.period_ns),
+        max_ms=ms_from_ns(config.max_depth * config.period_ns),
+        prefilling=state.prefilling,
+        holding=state.underrun_since_ns is not None,
+        awaiting_prepare=state.awaiting_prepare,
+        jitter_ms=state.arrivals.jitter_s * 1e3,
+        loss_pct=state.arrivals.loss_fraction * 100.0,
+        span_ms=queue_span_s(state) * 1e3,
+        release_age_ms=None if release_ns is None else ms_from_ns(now_ns - release_ns),
+        queue_wait_ms=queue_wait(state),
+        clock_trim_ppm=state.trim.ppm,
+        last_stall=None if state.last_stall is None else state.last_stall.why(),
+        counters=msgspec.to_builtins(state.stats),
+        entries=_ladder(state) if config.wire_debug else None,
+        releases=list(state.recent_releases) if config.wire_debug else None,
+    )
+
+
+def queue_wait(state: PlayoutState) -> QueueWait | None:
+    """Release minus arrival on one clock, by nearest rank; None before the first release.
+
+    Depth × period would be wrong whenever the buffer holds or conceals (R5).
+    """
+    if not state.waits:
+        return None
+    waits_ns = sorted([wait_ns for _, wait_ns in state.waits])
+    last = len(waits_ns) - 1
+    return QueueWait(
+        p50=ms_from_ns(waits_ns[(last * 50 + 50) // 100]),
+        p99=ms_from_ns(waits_ns[(last * 99 + 50) // 100]),
+    )
+
+
+def _ladder(state: PlayoutState) -> list[tuple[int, float, bool]]:
+    """Oldest first: (seq, milliseconds of sender time behind the newest, arrived as a repair)."""
+    newest_s = state.arrivals.newest_stamp_s
+    ladder: list[tuple[int, float, bool]] = []
+    for entry in state.queue:
+        if len(ladder) == WIRE_DEBUG_MAX_ENTRIES:
+            break
+        behind_s = newest_s - entry.stamp_s if entry.clock == state.arrivals.clock else 0.0
+        ladder.append((entry.number & SEQ_MASK, behind_s * 1e3, entry.repaired))
+    return ladder
