@@ -1,0 +1,1 @@
+"""One command each; `main` holds the application."""

@@ -1,0 +1,63 @@
+"""The `steadyhand` command.
+
+Input that cannot be used is one line on standard error and exit code 2. A traceback is reserved
+for mistakes of ours.
+"""
+
+import sys
+from collections.abc import Sequence
+
+import cyclopts
+
+from steadyhand import __version__
+from steadyhand.cli.figures import figures
+from steadyhand.cli.simulate import simulate
+from steadyhand.cli.tune import tune
+from steadyhand.ground.errors import SteadyhandError
+
+app = cyclopts.App(
+    name="steadyhand",
+    help="Drive a robot arm from far away, over networks that jitter, stall and lose.",
+    version=__version__,
+    version_flags=["--version"],
+)
+app.command(simulate)
+app.command(tune)
+app.command(figures)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one command and exit with its code: 0 done, 2 unusable input, 130 interrupted."""
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command and return the exit code."""
+    try:
+        app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+    except cyclopts.CycloptsError as error:
+        return _refuse(f"{_one_line(error)} (see `steadyhand {_command(arguments)}--help`)", 2)
+    except SteadyhandError as error:
+        return _refuse(str(error), error.exit_code)
+    except KeyboardInterrupt:
+        return _refuse("interrupted", 130)
+    except BrokenPipeError:
+        # The reader of a pipe went away; what it wanted it has.
+        sys.stderr.close()
+        return 0
+    return 0
+
+
+def _refuse(line: str, code: int) -> int:
+    print(f"steadyhand: {line}", file=sys.stderr)
+    return code
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
+def _command(arguments: Sequence[str]) -> str:
+    """The subcommand typed, for the hint, if there is one of that name."""
+    first = arguments[0] if arguments else ""
+    return f"{first} " if first in ("simulate", "tune", "figures") else ""

@@ -1,0 +1,6 @@
+"""`steadyhand tune`."""
+
+
+def tune() -> None:
+    """Stub."""
+    raise NotImplementedError

@@ -1,0 +1,155 @@
+"""The robot's end in virtual time: the real playout buffer behind a virtual socket."""
+
+import msgspec
+
+from steadyhand.core.playout import Hold, HoldReason, PlayoutBuffer, PlayoutConfig, Release, Stall
+from steadyhand.ground.motion import JointsDeg
+from steadyhand.ground.setpoint import Setpoint
+from steadyhand.ground.stamps import NS_PER_S, ns_from_s
+from steadyhand.simulation.lanes import Lane, Stop, Tick
+from steadyhand.simulation.scenario import Scenario
+from steadyhand.simulation.sender import Sent
+
+
+class StopJudge:
+    """Tells a stop that the network called for from one that the receiver made up.
+
+    Called for means: within the last second a datagram came later than the whole delay budget
+    after the fastest one seen, or nothing has come for that long. Only a simulation can judge
+    so, since it knows true one-way delays.
+    """
+
+    def __init__(self, budget_ns: int) -> None:
+        """`budget_ns`: base delay plus the underrun window."""
+        self.budget_ns = budget_ns
+        self._fastest_ns: int | None = None
+        self._last_arrival_ns = 0
+        self._last_over_budget_ns: int | None = None
+
+    def note_arrival(self, sent_ns: int, now_ns: int) -> None:
+        """Take one datagram's true delay."""
+        delay_ns = now_ns - sent_ns
+        if self._fastest_ns is None or delay_ns < self._fastest_ns:
+            self._fastest_ns = delay_ns
+        if delay_ns - self._fastest_ns >= self.budget_ns:
+            self._last_over_budget_ns = now_ns
+        self._last_arrival_ns = now_ns
+
+    def justified(self, now_ns: int) -> bool:
+        """Whether the network was worse than the budget within the last second."""
+        over_ns = self._last_over_budget_ns
+        recently_over = over_ns is not None and now_ns - over_ns <= NS_PER_S
+        return recently_over or now_ns - self._last_arrival_ns >= self.budget_ns - SILENCE_SLACK_NS
+
+
+SILENCE_SLACK_NS = 20_000_000
+"""Up to two periods pass between a datagram's slot and the tick that finds it missing."""
+
+
+class BufferedReceiver:
+    """Offers what arrives, drains once a tick, stops where the buffer says so, and recovers.
+
+    A stop is followed by the operator's reset and a new engagement after `recover_s`, so that a
+    long run goes on and counts every stop.
+    """
+
+    def __init__(self, scenario: Scenario, config: PlayoutConfig) -> None:
+        """Build the buffer of `config`; the lane is called `buffer`."""
+        self.buffer = PlayoutBuffer(config)
+        self.lane = Lane("buffer")
+        self.reengagements = 0
+        self._recover_ns = ns_from_s(scenario.recover_s) if scenario.recover_s >= 0 else None
+        self._resume_ns: int | None = None
+        self._stopped = False
+        self._last_deg: JointsDeg | None = None
+        self._judge = StopJudge(config.base_depth * config.period_ns + (config.underrun_window_ns or 0))
+
+    def receive(self, entries: list[Sent], now_ns: int) -> None:
+        """Take one datagram: the current setpoint first, then the history it carries.
+
+        While the arm is stopped nothing is offered: the node's latch stands before the queue.
+        """
+        self._judge.note_arrival(entries[0].sent_ns, now_ns)
+        if self._stopped:
+            return
+        for position, sent in enumerate(entries):
+            if position and self.buffer.screen(sent.seq, now_ns) is not None:
+                continue
+            setpoint = Setpoint(
+                joints_deg=sent.joints_deg, timestamp_s=sent.stamp_s, extras={"sent_ns": sent.sent_ns}
+            )
+            self.buffer.offer(sent.seq, setpoint, now_ns, is_copy=position > 0)
+
+    def tick(self, now_ns: int) -> int:
+        """Run one drain tick and return the time of the next."""
+        if self._stopped and not self._recovered(now_ns):
+            self._note(now_ns, Tick.STOPPED, None)
+            return now_ns + self.buffer.drain_period_ns
+        match self.buffer.drain_tick(now_ns):
+            case Release(setpoint, _, synthetic, wait_ns):
+                self._last_deg = setpoint.joints_deg
+                age_ns = -1 if synthetic else now_ns - int(setpoint.extras["sent_ns"])
+                kind = Tick.SYNTHETIC if synthetic else Tick.REAL
+                self._note(now_ns, kind, self._last_deg, age_ns, -1 if synthetic else wait_ns)
+            case Hold(reason):
+                self._hold(reason, now_ns)
+            case Stall(report):
+                false = not self._judge.justified(now_ns)
+                stop = Stop(now_ns / NS_PER_S, report.cause.value, report.why(), false)
+                self.lane.stops.append(stop)
+                self._stop(now_ns)
+        return now_ns + self.buffer.drain_period_ns
+
+    def report(self, now_ns: int) -> float:
+        """Loss in percent, as the health report carries it to the sender."""
+        return self.buffer.loss_pct
+
+    def counters(self) -> dict[str, int]:
+        """The buffer's account of every arrival, by name."""
+        return dict(msgspec.to_builtins(self.buffer.stats))
+
+    def close(self) -> Lane:
+        """Copy the buffer's account into the lane and hand the lane over."""
+        stats = self.buffer.stats
+        self.lane.lost_at_release = stats.lost_at_release
+        self.lane.overflow_dropped = stats.overflow_dropped
+        self.lane.aged_dropped = stats.aged_dropped
+        self.lane.episodes = stats.underrun_episodes
+        return self.lane
+
+    def _hold(self, reason: HoldReason, now_ns: int) -> None:
+        if reason is HoldReason.AWAITING_PREPARE:
+            # Not an emergency: the stream is another one now and wants to be engaged.
+            self._stop(now_ns)
+        elif self.buffer.live:
+            self._note(now_ns, Tick.HELD, self._last_deg)
+        else:
+            self._note(now_ns, Tick.STOPPED if self.reengagements else Tick.WAITING, None)
+
+    def _stop(self, now_ns: int) -> None:
+        self._stopped = True
+        self._resume_ns = None if self._recover_ns is None else now_ns + self._recover_ns
+        self._last_deg = None
+        self._note(now_ns, Tick.STOPPED, None)
+
+    def _recovered(self, now_ns: int) -> bool:
+        if self._resume_ns is None or now_ns < self._resume_ns:
+            return False
+        self.buffer.flush_lifecycle()
+        self._stopped = False
+        self.reengagements += 1
+        return True
+
+    def _note(
+        self, now_ns: int, kind: Tick, joints_deg: JointsDeg | None, age_ns: int = -1, wait_ns: int = -1
+    ) -> None:
+        buffer = self.buffer
+        self.lane.note(
+            now_ns,
+            kind,
+            joints_deg,
+            age_ns=age_ns,
+            wait_ns=wait_ns,
+            depth=buffer.depth,
+            target=buffer.target_depth,
+        )

@@ -1,0 +1,189 @@
+"""One scenario, played from the first datagram to the last tick.
+
+Three kinds of event share one virtual clock: the sender sends, a datagram arrives, the receiver
+ticks. At equal times arrivals come before the tick, as in the follower's loop, which reads its
+socket first.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from heapq import heappop, heappush
+from random import Random
+from typing import Final
+
+import msgspec
+
+from steadyhand.core.link import Link
+from steadyhand.core.playout import PlayoutConfig
+from steadyhand.core.redundancy import DelayGrowthEstimator, ReceiverReport, RedundancyController
+from steadyhand.ground.config import MAX_REDUNDANCY
+from steadyhand.ground.errors import InputError
+from steadyhand.ground.stamps import NS_PER_MS, NS_PER_S
+from steadyhand.simulation.alternatives import Flight, latest_wins, ordered
+from steadyhand.simulation.lanes import Lane
+from steadyhand.simulation.passthrough import PassthroughReceiver
+from steadyhand.simulation.receiver import BufferedReceiver
+from steadyhand.simulation.scenario import Scenario
+from steadyhand.simulation.sender import Sent, transmissions
+
+FIRST_TICK_NS: Final = 3 * NS_PER_MS
+"""The receiver's grid is not the sender's: its first tick falls somewhere into the period."""
+
+REPORT_EVERY_NS: Final = 100 * NS_PER_MS
+FRAME_OVERHEAD_BYTES: Final = 28 + 40
+"""IPv4 and UDP headers, and the frame's own header with its seal, per datagram."""
+
+PROGRESS_EVERY: Final = 4096
+
+Receiver = BufferedReceiver | PassthroughReceiver
+Progress = Callable[[float], None]
+
+
+class RunResult(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything a report or a plot is drawn from.
+
+    Attributes:
+        scenario: what was asked.
+        config: the buffer's settings, None for passthrough.
+        buffer: our lane.
+        alternatives: the other two lanes, on the same packets and the same nominal period.
+        flights: every datagram with its arrivals.
+        counters: the buffer's own account, empty in passthrough.
+        reengagements: how often the operator engaged again after a stop.
+        copies_sent: previous setpoints that rode along, all datagrams together.
+    """
+
+    scenario: Scenario
+    config: PlayoutConfig | None
+    buffer: Lane
+    alternatives: tuple[Lane, ...]
+    flights: list[Flight]
+    counters: dict[str, int]
+    reengagements: int
+    copies_sent: int
+
+
+def simulate(scenario: Scenario, progress: Progress | None = None, *, peers: bool = True) -> RunResult:
+    """Play the scenario; pure, so the same scenario gives the same result.
+
+    `progress` is called now and then with the share that is done. `peers=False` leaves the
+    alternatives out, for sweeps that look at the buffer alone.
+
+    Raises:
+        InputError: the link delivered nothing to play and nothing was sent.
+    """
+    config = PlayoutConfig.from_communication(scenario.communication)
+    receiver = _receiver(scenario, config)
+    flights, copies_sent = _play(scenario, receiver, progress)
+    if not flights:
+        raise InputError("the run ends before the first setpoint is sent", where="--duration")
+    lane = receiver.close()
+    grid_ns = _nominal_grid(scenario, lane)
+    return RunResult(
+        scenario=scenario,
+        config=config,
+        buffer=lane,
+        alternatives=(latest_wins(flights, grid_ns), ordered(flights, grid_ns)) if peers else (),
+        flights=flights,
+        counters=receiver.counters(),
+        reengagements=receiver.reengagements,
+        copies_sent=copies_sent,
+    )
+
+
+def _receiver(scenario: Scenario, config: PlayoutConfig | None) -> Receiver:
+    if config is None:
+        return PassthroughReceiver(scenario)
+    return BufferedReceiver(scenario, config)
+
+
+def _nominal_grid(scenario: Scenario, lane: Lane) -> list[int]:
+    """The alternatives' ticks: same start and span as ours, at the untrimmed period."""
+    return list(range(FIRST_TICK_NS, lane.tick_ns[-1] + 1, scenario.period_ns))
+
+
+def _play(scenario: Scenario, receiver: Receiver, progress: Progress | None) -> tuple[list[Flight], int]:
+    uplink = _Uplink(scenario)
+    end_ns = scenario.duration_ns
+    next_tick_ns = FIRST_TICK_NS
+    next_report_ns = REPORT_EVERY_NS
+    in_flight = uplink.in_flight
+    for done, sent in enumerate(transmissions(scenario)):
+        while next_tick_ns < sent.sent_ns:
+            _deliver(receiver, uplink, next_tick_ns)
+            next_tick_ns = receiver.tick(next_tick_ns)
+        if sent.sent_ns >= next_report_ns:
+            _deliver(receiver, uplink, sent.sent_ns)
+            uplink.hear_report(receiver.report(sent.sent_ns), sent.sent_ns)
+            next_report_ns += REPORT_EVERY_NS
+        uplink.send(sent)
+        if progress is not None and done % PROGRESS_EVERY == 0:
+            progress(sent.sent_ns / end_ns)
+    while next_tick_ns < end_ns:
+        _deliver(receiver, uplink, next_tick_ns)
+        next_tick_ns = receiver.tick(next_tick_ns)
+    if progress is not None:
+        progress(1.0)
+    in_flight.clear()
+    return uplink.flights, uplink.copies_sent
+
+
+def _deliver(receiver: Receiver, uplink: "_Uplink", now_ns: int) -> None:
+    """Hand over all datagrams that have arrived by `now_ns`, each at its own time."""
+    in_flight = uplink.in_flight
+    while in_flight and in_flight[0][0] <= now_ns:
+        arrival_ns, _, entries = heappop(in_flight)
+        receiver.receive(entries, arrival_ns)
+        uplink.note_arrival(entries[0], arrival_ns)
+
+
+class _Uplink:
+    """Sender's bundle policy and the link, with the receiver report that closes their loop."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.flights: list[Flight] = []
+        self.copies_sent = 0
+        self.in_flight: list[tuple[int, int, list[Sent]]] = []
+        self._link = Link(scenario.link, Random(scenario.seed), start_ns=0)
+        self._redundancy = RedundancyController(scenario.redundancy)
+        self._state_bytes = scenario.state_bytes
+        self._history: deque[Sent] = deque(maxlen=MAX_REDUNDANCY)
+        self._sizes = [scenario.state_bytes] * MAX_REDUNDANCY
+        self._growth = DelayGrowthEstimator()
+        self._last_arrival_ns: int | None = None
+        self._incarnation = 0
+
+    def send(self, sent: Sent) -> None:
+        """Bundle one setpoint with as much history as R4 allows now, and send it."""
+        if sent.incarnation != self._incarnation:
+            self._incarnation = sent.incarnation
+            self._history.clear()
+        history = self._history
+        copies = self._redundancy.copies(
+            current_bytes=self._state_bytes,
+            previous_bytes=self._sizes[: len(history)],
+            now_ns=sent.sent_ns,
+        )
+        entries = [sent]
+        if copies:
+            entries += [history[-1 - back] for back in range(copies)]
+        self.copies_sent += copies
+        size_bytes = FRAME_OVERHEAD_BYTES + self._state_bytes * (1 + copies)
+        arrivals_ns = self._link.send(sent.sent_ns, size_bytes)
+        self.flights.append(Flight(sent, arrivals_ns))
+        for arrival_ns in arrivals_ns:
+            heappush(self.in_flight, (arrival_ns, len(self.flights), entries))
+        history.append(sent)
+
+    def note_arrival(self, sent: Sent, now_ns: int) -> None:
+        """What the receiver's delay estimate sees of a datagram."""
+        self._growth.observe(arrival_ns=now_ns, sender_stamp_s=sent.stamp_s)
+        self._last_arrival_ns = now_ns
+
+    def hear_report(self, loss_pct: float, now_ns: int) -> None:
+        """The receiver's report reaches the sender, unless the link has been silent for a second."""
+        last_ns = self._last_arrival_ns
+        if last_ns is None or now_ns - last_ns > NS_PER_S:
+            return
+        growth_ms = self._growth.growth_ms(now_ns)
+        self._redundancy.on_report(ReceiverReport(loss_pct=loss_pct, delay_growth_ms=growth_ms), now_ns)
