@@ -35,12 +35,16 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
         late_share: ticks held, or setpoints late for the bound, as a share of all, 0 to 1.
         stops: how often the arm was stopped; 0 for the bound, which has no stall policy.
         label: the configuration in the words of a user, such as "200 ms" or "200..400 ms".
+        buffer_ms: `playout_buffer_ms` of the configuration; 0 for the bound and for peers.
+        adaptive_max_ms: `playout_adaptive_max_ms` of it; 0 for a fixed depth.
     """
 
     delay_ms: float
     late_share: float
     stops: int = 0
     label: str = ""
+    buffer_ms: float = 0.0
+    adaptive_max_ms: float = 0.0
 
 
 class Curve(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,21 +1,22 @@
 """A run's figures as a table on the terminal: ours beside what one would do without the buffer."""
 
-import sys
+from collections.abc import Callable
 from typing import Any, Final
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from steadyhand.view.terminal import report_console
+
 LANES: Final = (("buffer", "playout buffer"), ("latest_wins", "latest wins"), ("ordered", "ordered stream"))
 
 MOST_STOPS_SHOWN: Final = 5
-PIPE_WIDTH: Final = 240
 
 
 def print_report(report: dict[str, Any], console: Console | None = None) -> None:
     """Print the scenario, the figures of the three lanes, and each stop with its cause."""
-    out = console or _console()
+    out = console or report_console()
     scenario = report["scenario"]
     out.print(
         f"[bold]{escape(scenario['motion'])}[/] over [bold]{escape(scenario['link'])}[/], "
@@ -27,11 +28,6 @@ def print_report(report: dict[str, Any], console: Console | None = None) -> None
     out.print(figures_table(report))
     out.print(network_line(report))
     print_stops(report, out)
-
-
-def _console() -> Console:
-    """A terminal's own width; a file or pipe gets lines that are not broken."""
-    return Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=PIPE_WIDTH)
 
 
 def figures_table(report: dict[str, Any]) -> Table:
@@ -49,10 +45,10 @@ def figures_table(report: dict[str, Any]) -> Table:
 
 def network_line(report: dict[str, Any]) -> str:
     """What the network did to the datagrams, in a sentence."""
-    datagrams = report["datagrams"]
+    sent = report["datagrams"]
     return (
-        f"Network: {datagrams['sent']} datagrams sent, {datagrams['lost']} lost, "
-        f"{datagrams['doubled']} doubled; {datagrams['copies_carried']} copies of earlier setpoints rode along"
+        f"Network: {sent['sent']} datagrams sent, {sent['lost']} lost, {sent['doubled']} doubled; "
+        f"{sent['copies_carried']} copies of earlier setpoints rode along"
     )
 
 
@@ -70,18 +66,22 @@ def _ms(value: float | None) -> str:
     return "–" if value is None else f"{value:.1f}"
 
 
+def _row(label: str, figure: Callable[[dict[str, Any]], str]) -> tuple[str, Callable[[dict[str, Any]], str]]:
+    return label, figure
+
+
 def _pair(values: dict[str, float | None]) -> str:
     return f"{_ms(values['p50'])} / {_ms(values['p99'])}"
 
 
 ROWS: Final = (
-    ("sent to released, ms", lambda lane: _pair(lane["added_delay_ms"])),
-    ("waited in the queue, ms", lambda lane: _pair(lane["queue_wait_ms"])),
-    ("oldest released, ms", lambda lane: _ms(lane["oldest_released_ms"])),
-    ("ticks held", lambda lane: f"{lane['held_ticks']} ({100 * lane['held_ticks_share']:.2f} %)"),
-    ("synthetic", lambda lane: str(lane["synthetics"])),
-    ("lost for good", lambda lane: str(lane["lost_at_release"])),
-    ("peak joint speed, °/s", lambda lane: f"{lane['peak_speed_deg_s']:.0f}"),
-    ("peak acceleration, °/s²", lambda lane: f"{lane['peak_accel_deg_s2']:.0f}"),
-    ("stops (false ones)", lambda lane: f"{len(lane['stops'])} ({lane['false_stops']})"),
+    _row("sent to released, ms", lambda lane: _pair(lane["added_delay_ms"])),
+    _row("waited in the queue, ms", lambda lane: _pair(lane["queue_wait_ms"])),
+    _row("oldest released, ms", lambda lane: _ms(lane["oldest_released_ms"])),
+    _row("ticks held", lambda lane: f"{lane['held_ticks']} ({100 * lane['held_ticks_share']:.2f} %)"),
+    _row("synthetic", lambda lane: str(lane["synthetics"])),
+    _row("lost for good", lambda lane: str(lane["lost_at_release"])),
+    _row("peak joint speed, °/s", lambda lane: f"{lane['peak_speed_deg_s']:.0f}"),
+    _row("peak acceleration, °/s²", lambda lane: f"{lane['peak_accel_deg_s2']:.0f}"),
+    _row("stops (false ones)", lambda lane: f"{len(lane['stops'])} ({lane['false_stops']})"),
 )

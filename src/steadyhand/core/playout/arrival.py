@@ -21,7 +21,7 @@ from steadyhand.core.playout.config import (
 from steadyhand.core.playout.flush import forget_numbering
 from steadyhand.core.playout.state import Entry, NumberingStart, PlayoutState
 from steadyhand.core.playout.verdicts import Offer
-from steadyhand.ground.seq import SEQ_MODULUS, signed_distance, unwrap
+from steadyhand.ground.seq import HALF_WINDOW, SEQ_MASK, SEQ_MODULUS, signed_distance, unwrap
 from steadyhand.ground.setpoint import Setpoint, StampSource
 
 UNKNOWN_CLOCK: Final = -1
@@ -55,21 +55,23 @@ def offer(state: PlayoutState, seq: int, setpoint: Setpoint, now_ns: int, *, is_
     newest = state.newest
     if newest is None:
         return _accept(state, seq + SEQ_MODULUS, arrived)
-    number = unwrap(seq, newest)
-    if number > newest + NUMBERING_JUMP:
+    ahead = (seq - newest) & SEQ_MASK
+    if 0 < ahead <= NUMBERING_JUMP:
+        # Newer than everything, so above the floor and not queued: the ordinary case.
+        return _accept_in_numbering(state, newest + ahead, arrived)
+    if 0 < ahead < HALF_WINDOW:
         return _prove_numbering(state, arrived)
-    if number <= newest and _epoch_expired(state, now_ns):
+    if _epoch_expired(state, now_ns):
         newer = state.arrivals.is_newer_stamp(stamp_s, source)
         if newer is None:
             return _prove_numbering(state, arrived)
         if newer:
             return _begin_numbering(state, arrived)
+    number = unwrap(seq, newest)
     rejected = _known(state, number)
-    if rejected is None and state.numbering_began is not None:
-        rejected = _predates_numbering(state, number, arrived)
     if rejected is not None:
         return _reject(state, rejected)
-    return _accept(state, number, arrived)
+    return _accept_in_numbering(state, number, arrived)
 
 
 def screen(state: PlayoutState, seq: int, now_ns: int) -> Offer | None:
@@ -162,6 +164,15 @@ def _predates_numbering(state: PlayoutState, number: int, arrived: Arrival) -> O
     numbers_earlier = max(0, began.number - number)
     earliest_s = began.stamp_s - numbers_earlier * SENDER_STALL_PERIODS * state.arrivals.period_s
     return Offer.TOO_LATE if arrived.stamp_s < earliest_s else None
+
+
+def _accept_in_numbering(state: PlayoutState, number: int, arrived: Arrival) -> Offer:
+    """Accept, unless its stamp says that it was sent before this numbering began."""
+    if state.numbering_began is not None:
+        rejected = _predates_numbering(state, number, arrived)
+        if rejected is not None:
+            return _reject(state, rejected)
+    return _accept(state, number, arrived)
 
 
 def _accept(state: PlayoutState, number: int, arrived: Arrival) -> Offer:

@@ -95,6 +95,11 @@ class PlayoutBuffer:
         return self._state.target
 
     @property
+    def loss_pct(self) -> float:
+        """Average share of numbers missing at append, percent; the receiver's report to the sender."""
+        return self._state.arrivals.loss_fraction * 100.0
+
+    @property
     def live(self) -> bool:
         """Whether something was released since the last flush."""
         return self._state.live

@@ -11,7 +11,7 @@ from typing import Final
 from steadyhand.core.playout.conceal import synthetic_between
 from steadyhand.core.playout.config import DEEPEN_SLEW_EVERY, INTERP_MAX_GAP
 from steadyhand.core.playout.flush import queue_span_s, stall
-from steadyhand.core.playout.state import WAIT_WINDOW_NS, PlayoutState
+from steadyhand.core.playout.state import PlayoutState
 from steadyhand.core.playout.verdicts import HOLDS, DrainTick, Hold, HoldReason, Release, Stall, StallCause
 from steadyhand.ground.seq import SEQ_MASK
 
@@ -160,10 +160,7 @@ def pop_head(state: PlayoutState, now_ns: int) -> DrainTick | None:
         stats.lost_at_release += state.missing_before(entry.number)
     stats.released += 1
     wait_ns = now_ns - entry.arrival_ns
-    waits = state.waits
-    waits.append((now_ns, wait_ns))
-    while now_ns - waits[0][0] > WAIT_WINDOW_NS:
-        waits.popleft()
+    state.waits.note(wait_ns, now_ns)
     release = Release(entry.setpoint, entry.number & SEQ_MASK, False, wait_ns)
     return _released(state, entry.number, release, now_ns)
 

@@ -7,7 +7,7 @@ target, the loss and jitter averages); what does not is everything that belonged
 from steadyhand.core.playout.config import NUMBERING_JUMP
 from steadyhand.core.playout.state import PlayoutState
 from steadyhand.core.playout.verdicts import Stall, StallCause, StallReport
-from steadyhand.ground.seq import unwrap
+from steadyhand.ground.seq import SEQ_MODULUS, unwrap
 from steadyhand.ground.stamps import NS_PER_S
 
 
@@ -43,9 +43,11 @@ def flush_for_estop(state: PlayoutState, estop_seq: int | None) -> None:
     shut the live stream out.
     """
     discard_all(state)
-    if estop_seq is not None and state.newest is not None:
-        number = unwrap(estop_seq, state.newest)
-        if state.newest < number <= state.newest + NUMBERING_JUMP:
+    if estop_seq is not None:
+        newest = state.newest
+        number = estop_seq + SEQ_MODULUS if newest is None else unwrap(estop_seq, newest)
+        # A number out of nowhere is not believed, not even an e-stop's (R3).
+        if newest is None or newest < number <= newest + NUMBERING_JUMP:
             state.newest = number
     seal_at_newest(state)
 

@@ -83,18 +83,9 @@ def health(state: PlayoutState, now_ns: int) -> PlayoutHealth:
 
 
 def queue_wait(state: PlayoutState) -> QueueWait | None:
-    """Release minus arrival on one clock, by nearest rank; None before the first release.
-
-    Depth × period would be wrong whenever the buffer holds or conceals (R5).
-    """
-    if not state.waits:
-        return None
-    waits_ns = sorted([wait_ns for _, wait_ns in state.waits])
-    last = len(waits_ns) - 1
-    return QueueWait(
-        p50=ms_from_ns(waits_ns[(last * 50 + 50) // 100]),
-        p99=ms_from_ns(waits_ns[(last * 99 + 50) // 100]),
-    )
+    """Release minus arrival on one clock; None before the first release (R5)."""
+    p50, p99 = state.waits.quantile_ms(0.50), state.waits.quantile_ms(0.99)
+    return None if p50 is None or p99 is None else QueueWait(p50, p99)
 
 
 def _ladder(state: PlayoutState) -> list[tuple[int, float, bool]]:

@@ -15,10 +15,10 @@ from steadyhand.core.playout.config import (
 from steadyhand.core.playout.depth import DepthPolicy, depth_policy_for
 from steadyhand.core.playout.trim import ClockTrim
 from steadyhand.core.playout.verdicts import StallReport
+from steadyhand.core.playout.waits import WaitWindow
 from steadyhand.ground.setpoint import Setpoint, StampSource
 from steadyhand.ground.stamps import NS_PER_S
 
-WAIT_WINDOW_NS: Final = 10 * NS_PER_S
 MAX_TOMBSTONES: Final = 1024
 
 
@@ -183,7 +183,7 @@ class PlayoutState:
         self.last_release_synthetic = False
         self.last_release_ns: int | None = None
         self.last_stall: StallReport | None = None
-        self.waits: deque[tuple[int, int]] = deque()
+        self.waits = WaitWindow()
         self.recent_releases: deque[tuple[int, bool]] = deque(maxlen=WIRE_DEBUG_MAX_ENTRIES)
 
     def retarget(self) -> None:

@@ -1,0 +1,1 @@
+"""What is measured, against whom. `make bench` runs it all and writes bench/out.json."""

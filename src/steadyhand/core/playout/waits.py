@@ -1,0 +1,51 @@
+"""R5: how long the released setpoints really stood in line, over the last ten seconds.
+
+Depth × period would be wrong whenever the buffer holds or conceals. The window is kept as counts
+of tenths of a millisecond, so that a release costs two dictionary updates and a health report
+sorts a few hundred keys instead of a thousand samples.
+"""
+
+from collections import deque
+from typing import Final
+
+from steadyhand.ground.stamps import NS_PER_MS, NS_PER_S
+
+WAIT_WINDOW_NS: Final = 10 * NS_PER_S
+RESOLUTION_NS: Final = NS_PER_MS // 10
+
+
+class WaitWindow:
+    """Waiting times of the releases of the last ten seconds, to 0.1 ms."""
+
+    __slots__ = ("_counts", "_releases")
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._releases: deque[tuple[int, int]] = deque()
+        self._counts: dict[int, int] = {}
+
+    def note(self, wait_ns: int, now_ns: int) -> None:
+        """Take one release, and forget those older than the window."""
+        releases, counts = self._releases, self._counts
+        bucket = (wait_ns + RESOLUTION_NS // 2) // RESOLUTION_NS
+        releases.append((now_ns, bucket))
+        counts[bucket] = counts.get(bucket, 0) + 1
+        while now_ns - releases[0][0] > WAIT_WINDOW_NS:
+            old = releases.popleft()[1]
+            left = counts[old] - 1
+            if left:
+                counts[old] = left
+            else:
+                del counts[old]
+
+    def quantile_ms(self, share: float) -> float | None:
+        """Waiting time that `share` (0..1) of the window does not exceed; None while empty."""
+        if not self._releases:
+            return None
+        rank = share * len(self._releases)
+        seen = bucket = 0
+        for bucket in sorted(self._counts):
+            seen += self._counts[bucket]
+            if seen >= rank:
+                break
+        return bucket * RESOLUTION_NS / NS_PER_MS
