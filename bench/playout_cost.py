@@ -38,9 +38,8 @@ def reordered(count: int) -> Arrivals:
 
 def ours(arrivals: Arrivals, depth: int) -> Callable[[], int]:
     """Offer every arrival and drain once a period, as the follower's loop does."""
-    setpoints = [
-        Setpoint(joints_deg=(0.0,) * 6, timestamp_s=n * PERIOD_NS / 1e9) for n in range(len(arrivals))
-    ]
+    stamps_s = [number * PERIOD_NS / 1e9 for number in range(len(arrivals))]
+    setpoints = [Setpoint(joints_deg=(0.0,) * 6, timestamp_s=stamp_s) for stamp_s in stamps_s]
     config = PlayoutConfig(
         period_ns=PERIOD_NS, base_depth=depth, max_depth=depth, underrun_window_ns=2 * PERIOD_NS
     )
@@ -81,7 +80,7 @@ def theirs(arrivals: Arrivals, depth: int) -> Callable[[], int]:
 def _packet(number: int) -> RtpPacket:
     packet = RtpPacket(payload_type=96, sequence_number=number & 0xFFFF, timestamp=number * 900)
     # Set by aiortc's depayloader, which this bench does not time.
-    packet._data = b""
+    vars(packet)["_data"] = b""
     return packet
 
 
