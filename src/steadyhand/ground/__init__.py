@@ -1,0 +1,1 @@
+"""What every other room is made of. Imports nothing of ours."""

@@ -15,6 +15,7 @@ from steadyhand.core.playout.arrival_health import SENDER_STALL_PERIODS
 from steadyhand.core.playout.config import (
     ACTION_EPOCH_RESET_NS,
     HIGH_WATER_SLACK,
+    MAX_TARGET_DEPTH,
     NUMBERING_JUMP,
     PROBATION_DATAGRAMS,
 )
@@ -35,14 +36,18 @@ class Arrival(msgspec.Struct, frozen=True, gc=False):
     stamp_s: float
     source: StampSource
     now_ns: int
+    due_ns: int
     is_copy: bool
 
 
-def offer(state: PlayoutState, seq: int, setpoint: Setpoint, now_ns: int, *, is_copy: bool) -> Offer:
+def offer(
+    state: PlayoutState, seq: int, setpoint: Setpoint, now_ns: int, *, is_copy: bool, lateness_ns: int
+) -> Offer:
     """Judge one arrival and queue it if it may still be played.
 
     `is_copy` marks an earlier setpoint that rode along in a later datagram: it is one more
-    chance to fill a hole, but no second witness for a new numbering.
+    chance to fill a hole, but no second witness for a new numbering. `lateness_ns` is how much
+    later it came than the fastest recent datagram would have brought it; its age starts there.
     """
     state.stats.offered += 1
     leader_s = setpoint.leader_timestamp_s
@@ -51,7 +56,7 @@ def offer(state: PlayoutState, seq: int, setpoint: Setpoint, now_ns: int, *, is_
         state.stats.malformed_ts += 1
         return Offer.MALFORMED
     source = StampSource.BUILD if leader_s is None else StampSource.LEADER
-    arrived = Arrival(seq, setpoint, stamp_s, source, now_ns, is_copy)
+    arrived = Arrival(seq, setpoint, stamp_s, source, now_ns, now_ns - lateness_ns, is_copy)
     newest = state.newest
     if newest is None:
         return _accept(state, seq + SEQ_MODULUS, arrived)
@@ -137,15 +142,9 @@ def _prove_numbering(state: PlayoutState, arrived: Arrival) -> Offer:
 
 
 def _begin_numbering(state: PlayoutState, arrived: Arrival) -> Offer:
-    """Flush the dead numbering and queue this entry as the first of the new one.
-
-    Where the dead one was live, the arm was being driven: nothing is released again before the
-    stream has been prepared anew (R3).
-    """
-    engaged = state.live
+    """Flush the dead numbering and queue this entry as the first of the new one (R3)."""
     forget_numbering(state)
     state.stats.epoch_resets += 1
-    state.awaiting_prepare = state.awaiting_prepare or engaged
     number = arrived.seq + SEQ_MODULUS
     state.numbering_began = NumberingStart(number, arrived.stamp_s, arrived.source)
     _accept(state, number, arrived)
@@ -156,12 +155,17 @@ def _predates_numbering(state: PlayoutState, number: int, arrived: Arrival) -> O
     """A straggler of the numbering before this one, told by its stamp, is too late (R3).
 
     Entries sent just before the first accepted one may still be reordered behind it, so each
-    number earlier may be stamped a few periods earlier, and no more.
+    number earlier may be stamped a few periods earlier, and no more; and no queue is so deep
+    that a number further back could still play.
     """
     began = state.numbering_began
-    if began is None or began.source is not arrived.source:
+    if began is None:
         return None
     numbers_earlier = max(0, began.number - number)
+    if numbers_earlier > MAX_TARGET_DEPTH:
+        return Offer.TOO_LATE
+    if began.source is not arrived.source:
+        return None
     earliest_s = began.stamp_s - numbers_earlier * SENDER_STALL_PERIODS * state.arrivals.period_s
     return Offer.TOO_LATE if arrived.stamp_s < earliest_s else None
 
@@ -177,19 +181,22 @@ def _accept_in_numbering(state: PlayoutState, number: int, arrived: Arrival) -> 
 
 def _accept(state: PlayoutState, number: int, arrived: Arrival) -> Offer:
     """Put an entry in sequence order, keep the books, and bound the queue."""
-    arrivals, queue, now_ns = state.arrivals, state.queue, arrived.now_ns
-    if not queue:
-        state.oldest_arrival_ns = now_ns
+    arrivals, queue, now_ns, due_ns = state.arrivals, state.queue, arrived.now_ns, arrived.due_ns
+    if not queue or due_ns < state.oldest_due_ns:
+        state.oldest_due_ns = due_ns
     newest = state.newest
-    if newest is None or number > newest:
+    verdict = Offer.QUEUED if newest is None or number > newest else Offer.REPAIRED
+    repaired = verdict is Offer.REPAIRED
+    if not repaired:
         _note_newest(state, number, arrived)
-        queue.append(Entry(number, arrived.setpoint, arrived.stamp_s, now_ns, arrivals.clock, False))
-        verdict = Offer.QUEUED
-    else:
+    same_clock = not repaired or arrived.source is arrivals.newest_source
+    clock = arrivals.clock if same_clock else UNKNOWN_CLOCK
+    entry = Entry(number, arrived.setpoint, arrived.stamp_s, now_ns, due_ns, clock, repaired)
+    if repaired:
         state.stats.repaired += 1
-        clock = arrivals.clock if arrived.source is arrivals.newest_source else UNKNOWN_CLOCK
-        _insert(queue, Entry(number, arrived.setpoint, arrived.stamp_s, now_ns, clock, True))
-        verdict = Offer.REPAIRED
+        _insert(queue, entry)
+    else:
+        queue.append(entry)
     state.queued.add(number)
     arrivals.last_accepted_ns = now_ns
     state.probation.candidate_seq = None

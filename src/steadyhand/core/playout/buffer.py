@@ -25,12 +25,21 @@ class PlayoutBuffer:
 
     # Arrival ---------------------------------------------------------------------------------
 
-    def offer(self, seq: int, setpoint: Setpoint, now_ns: int, *, is_copy: bool = False) -> Offer:
+    def offer(
+        self, seq: int, setpoint: Setpoint, now_ns: int, *, is_copy: bool = False, lateness_ns: int = 0
+    ) -> Offer:
         """Judge and queue one arrived setpoint that is no emergency stop.
 
-        `seq` is its u32 wire number; `is_copy` marks history in a bundle (see `screen`).
+        Args:
+            seq: its u32 wire number.
+            setpoint: the received value; it is released verbatim (R7).
+            now_ns: time of arrival.
+            is_copy: whether it is history in a bundle (see `screen`).
+            lateness_ns: by how much it came later than the fastest recent datagram would have
+                brought it (`core.timing`); its age counts from there, so that the stale tail of a
+                stall is old on arrival. 0 where nobody measures it.
         """
-        return arrival.offer(self._state, seq, setpoint, now_ns, is_copy=is_copy)
+        return arrival.offer(self._state, seq, setpoint, now_ns, is_copy=is_copy, lateness_ns=lateness_ns)
 
     def screen(self, seq: int, now_ns: int) -> Offer | None:
         """Drop a bundle's copy by number before its payload is parsed; None: parse and offer it."""
@@ -68,9 +77,8 @@ class PlayoutBuffer:
         flush.flush_lifecycle(self._state)
 
     def forget_numbering(self) -> None:
-        """Discard everything, numbers and stamps included: a new session has been opened."""
+        """Discard everything, numbers and stamps included: a new session has been opened (R3)."""
         flush.forget_numbering(self._state)
-        self._state.awaiting_prepare = False
 
     # Report ----------------------------------------------------------------------------------
 

@@ -22,26 +22,28 @@ def purge_aged(state: PlayoutState, now_ns: int) -> DrainTick | None:
     """Housekeeping. An entry that waited longer than the age cap is discarded, never sent.
 
     The cap is the buffer's own delay plus an equal margin (at least 200 ms), stretched with an
-    adapted target: whatever waited longer is debris of a stall. This is the direct rule against
-    replay. Source: document 000 §5 step 1; tombstones by R1.
+    adapted target: whatever waited longer is debris of a stall. Waiting counts from when the
+    fastest recent datagram would have brought the entry, so that time spent standing still inside
+    the network counts too. This is the direct rule against replay. Source: document 000 §5 step 1;
+    tombstones by R1; waiting inside the network by decision 0003.
     """
     queue = state.queue
     if not queue:
         return None
     oldest_allowed_ns = now_ns - state.max_age_ns
-    if state.oldest_arrival_ns >= oldest_allowed_ns:
+    if state.oldest_due_ns >= oldest_allowed_ns:
         return None
     # The bound is stale or something is over age: look at every entry once, and renew the bound.
-    kept = [entry for entry in queue if entry.arrival_ns >= oldest_allowed_ns]
+    kept = [entry for entry in queue if entry.due_ns >= oldest_allowed_ns]
     if len(kept) < len(queue):
         for entry in queue:
-            if entry.arrival_ns < oldest_allowed_ns:
+            if entry.due_ns < oldest_allowed_ns:
                 state.queued.discard(entry.number)
                 state.bury(entry.number)
                 state.stats.aged_dropped += 1
         queue.clear()
         queue.extend(kept)
-    state.oldest_arrival_ns = min([entry.arrival_ns for entry in kept], default=now_ns)
+    state.oldest_due_ns = min([entry.due_ns for entry in kept], default=now_ns)
     return None
 
 

@@ -64,7 +64,12 @@ def flush_lifecycle(state: PlayoutState) -> None:
 
 
 def forget_numbering(state: PlayoutState) -> None:
-    """Discard the queue and every number and stamp: another sender, another clock."""
+    """Discard the queue and every number and stamp: another sender, another clock.
+
+    Where the old numbering was live, the arm was being driven: nothing is released again before
+    the stream has been prepared anew (R3).
+    """
+    state.awaiting_prepare = state.awaiting_prepare or state.live
     discard_all(state)
     state.floor = None
     state.newest = None

@@ -30,6 +30,7 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
         setpoint: the value, verbatim.
         stamp_s: its sender stamp, taken out once.
         arrival_ns: local monotonic time of arrival.
+        due_ns: when the fastest recent datagram would have brought it; age counts from here.
         clock: which run of one stamp source it belongs to; stamps compare only within one.
         repaired: whether it arrived behind a newer one.
     """
@@ -38,6 +39,7 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     setpoint: Setpoint
     stamp_s: float
     arrival_ns: int
+    due_ns: int
     clock: int
     repaired: bool
 
@@ -138,7 +140,7 @@ class PlayoutState:
         "max_age_ns",
         "newest",
         "numbering_began",
-        "oldest_arrival_ns",
+        "oldest_due_ns",
         "prefilling",
         "probation",
         "queue",
@@ -164,8 +166,8 @@ class PlayoutState:
         self.newest: int | None = None
         self.numbering_began: NumberingStart | None = None
         """Set where a dead numbering came before: its stragglers are told by their stamps."""
-        self.oldest_arrival_ns = 0
-        """Never later than the oldest arrival in the queue; exact only after a purge."""
+        self.oldest_due_ns = 0
+        """Never later than the oldest due time in the queue; exact only after a purge."""
         self.probation = Probation()
         self.arrivals = ArrivalHealth(config.period_ns)
         self.depth: DepthPolicy = depth_policy_for(config)
