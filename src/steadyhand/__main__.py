@@ -1,0 +1,5 @@
+"""`python -m steadyhand` is the `steadyhand` command."""
+
+from steadyhand.cli.main import main
+
+main()
