@@ -3,6 +3,7 @@
 import msgspec
 
 from steadyhand.core.playout import Hold, HoldReason, PlayoutBuffer, PlayoutConfig, Release, Stall
+from steadyhand.core.timing import LatenessEstimator
 from steadyhand.ground.motion import JointsDeg
 from steadyhand.ground.setpoint import Setpoint
 from steadyhand.ground.stamps import NS_PER_S, ns_from_s
@@ -57,6 +58,7 @@ class BufferedReceiver:
         """Build the buffer of `config`; the lane is called `buffer`."""
         self.buffer = PlayoutBuffer(config)
         self.lane = Lane("buffer")
+        self._lateness = LatenessEstimator()
         self.reengagements = 0
         self._recover_ns = ns_from_s(scenario.recover_s) if scenario.recover_s >= 0 else None
         self._resume_ns: int | None = None
@@ -78,7 +80,9 @@ class BufferedReceiver:
             setpoint = Setpoint(
                 joints_deg=sent.joints_deg, timestamp_s=sent.stamp_s, extras={"sent_ns": sent.sent_ns}
             )
-            self.buffer.offer(sent.seq, setpoint, now_ns, is_copy=position > 0)
+            late = self._lateness.lateness_ns if position else self._lateness.observe
+            lateness_ns = late(setpoint, now_ns)
+            self.buffer.offer(sent.seq, setpoint, now_ns, is_copy=position > 0, lateness_ns=lateness_ns)
 
     def tick(self, now_ns: int) -> int:
         """Run one drain tick and return the time of the next."""
