@@ -1,6 +1,6 @@
 """The arrival side: one verdict for each setpoint that comes in (document 000 §4, R1, R3, R6).
 
-The order of this file is the order of the questions: is the stamp a number, is the numbering
+The questions come in this order: is the stamp a number, is the numbering
 believable, did the sender restart, is it too late, is it already here. Whatever is accepted is
 put in sequence order, and what then stands above the high-water mark is dropped from the front.
 """

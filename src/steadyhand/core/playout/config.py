@@ -33,8 +33,13 @@ INTERP_MAX_GAP: Final = 3
 """Largest number of missing setpoints that is bridged; more is a jump, counted as true loss."""
 
 ADAPT_WINDOW_NS: Final = NS_PER_S
+"""The least depth within each of these windows decides about growing and shrinking."""
+
 ADAPT_GROW_MARGIN: Final = 3
+"""A window whose least depth was at or below this nearly underran: deepen."""
+
 ADAPT_SHRINK_CALM_WINDOWS: Final = 10
+"""Calm windows in a row before the target gives a slot back, one per further calm window."""
 
 ACTION_EPOCH_RESET_NS: Final = 2 * NS_PER_S
 """Silence after which a number that looks ancient may belong to a restarted sender."""

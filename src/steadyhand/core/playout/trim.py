@@ -14,8 +14,13 @@ from typing import Final
 from steadyhand.ground.stamps import NS_PER_S
 
 TRIM_PER_SLOT: Final = 0.005
+"""Share of the period by which the drain quickens or slows per slot of error."""
+
 TRIM_LIMIT: Final = 0.005
+"""Most by which the drain ever differs from nominal."""
+
 TRIM_WINDOW_NS: Final = NS_PER_S
+"""The depth is averaged over this before it may trim anything."""
 
 
 class ClockTrim:
