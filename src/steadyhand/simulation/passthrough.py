@@ -4,6 +4,7 @@ The newest sequence number wins, one mailbox deep, read without being taken; eac
 again if nothing newer came. There is no stall policy without a buffer.
 """
 
+from steadyhand.core.redundancy import ReceiverReport
 from steadyhand.ground.motion import JointsDeg
 from steadyhand.ground.seq import is_newer
 from steadyhand.simulation.lanes import Lane, Tick
@@ -42,9 +43,9 @@ class PassthroughReceiver:
         self._fresh = False
         return now_ns + self._period_ns
 
-    def report(self, now_ns: int) -> float:
-        """Loss as the receiver would report it: nothing is measured without a buffer."""
-        return 0.0
+    def report(self, now_ns: int) -> ReceiverReport:
+        """Nothing is measured without a buffer."""
+        return ReceiverReport(loss_pct=0.0, delay_growth_ms=0.0)
 
     def counters(self) -> dict[str, int]:
         """No buffer, no account."""

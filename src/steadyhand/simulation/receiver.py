@@ -3,7 +3,8 @@
 import msgspec
 
 from steadyhand.core.playout import Hold, HoldReason, PlayoutBuffer, PlayoutConfig, Release, Stall
-from steadyhand.core.timing import LatenessEstimator
+from steadyhand.core.redundancy import DatagramLossEstimator, ReceiverReport
+from steadyhand.core.timing import TransitEstimator
 from steadyhand.ground.motion import JointsDeg
 from steadyhand.ground.setpoint import Setpoint
 from steadyhand.ground.stamps import NS_PER_S, ns_from_s
@@ -58,7 +59,8 @@ class BufferedReceiver:
         """Build the buffer of `config`; the lane is called `buffer`."""
         self.buffer = PlayoutBuffer(config)
         self.lane = Lane("buffer")
-        self._lateness = LatenessEstimator()
+        self._transit = TransitEstimator()
+        self._datagram_loss = DatagramLossEstimator()
         self.reengagements = 0
         self._recover_ns = ns_from_s(scenario.recover_s) if scenario.recover_s >= 0 else None
         self._resume_ns: int | None = None
@@ -72,6 +74,7 @@ class BufferedReceiver:
         While the arm is stopped nothing is offered: the node's latch stands before the queue.
         """
         self._judge.note_arrival(entries[0].sent_ns, now_ns)
+        self._datagram_loss.observe(entries[0].seq)
         if self._stopped:
             return
         for position, sent in enumerate(entries):
@@ -80,8 +83,8 @@ class BufferedReceiver:
             setpoint = Setpoint(
                 joints_deg=sent.joints_deg, timestamp_s=sent.stamp_s, extras={"sent_ns": sent.sent_ns}
             )
-            late = self._lateness.lateness_ns if position else self._lateness.observe
-            lateness_ns = late(setpoint, now_ns)
+            judge = self._transit.lateness_ns if position else self._transit.observe
+            lateness_ns = judge(arrival_ns=now_ns, sender_stamp_s=sent.stamp_s)
             self.buffer.offer(sent.seq, setpoint, now_ns, is_copy=position > 0, lateness_ns=lateness_ns)
 
     def tick(self, now_ns: int) -> int:
@@ -104,9 +107,11 @@ class BufferedReceiver:
                 self._stop(now_ns)
         return now_ns + self.buffer.drain_period_ns
 
-    def report(self, now_ns: int) -> float:
-        """Loss in percent, as the health report carries it to the sender."""
-        return self.buffer.loss_pct
+    def report(self, now_ns: int) -> ReceiverReport:
+        """What the health report carries to the sender (R4)."""
+        return ReceiverReport(
+            loss_pct=self._datagram_loss.loss_pct, delay_growth_ms=self._transit.growth_ms(now_ns)
+        )
 
     def counters(self) -> dict[str, int]:
         """The buffer's account of every arrival, by name."""

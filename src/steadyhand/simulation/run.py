@@ -15,7 +15,7 @@ import msgspec
 
 from steadyhand.core.link import Link
 from steadyhand.core.playout import PlayoutConfig
-from steadyhand.core.redundancy import DelayGrowthEstimator, ReceiverReport, RedundancyController
+from steadyhand.core.redundancy import ReceiverReport, RedundancyController
 from steadyhand.ground.config import MAX_REDUNDANCY
 from steadyhand.ground.errors import InputError
 from steadyhand.ground.stamps import NS_PER_MS, NS_PER_S
@@ -134,7 +134,7 @@ def _deliver(receiver: Receiver, uplink: "_Uplink", now_ns: int) -> None:
     while in_flight and in_flight[0][0] <= now_ns:
         arrival_ns, _, entries = heappop(in_flight)
         receiver.receive(entries, arrival_ns)
-        uplink.note_arrival(entries[0], arrival_ns)
+        uplink.note_arrival(arrival_ns)
 
 
 class _Uplink:
@@ -149,7 +149,6 @@ class _Uplink:
         self._state_bytes = scenario.state_bytes
         self._history: deque[Sent] = deque(maxlen=MAX_REDUNDANCY)
         self._sizes = [scenario.state_bytes] * MAX_REDUNDANCY
-        self._growth = DelayGrowthEstimator()
         self._last_arrival_ns: int | None = None
         self._incarnation = 0
 
@@ -175,15 +174,12 @@ class _Uplink:
             heappush(self.in_flight, (arrival_ns, len(self.flights), entries))
         history.append(sent)
 
-    def note_arrival(self, sent: Sent, now_ns: int) -> None:
-        """What the receiver's delay estimate sees of a datagram."""
-        self._growth.observe(arrival_ns=now_ns, sender_stamp_s=sent.stamp_s)
+    def note_arrival(self, now_ns: int) -> None:
+        """Remember that the link lives: reports come back over the same one."""
         self._last_arrival_ns = now_ns
 
-    def hear_report(self, loss_pct: float, now_ns: int) -> None:
+    def hear_report(self, report: ReceiverReport, now_ns: int) -> None:
         """The receiver's report reaches the sender, unless the link has been silent for a second."""
         last_ns = self._last_arrival_ns
-        if last_ns is None or now_ns - last_ns > NS_PER_S:
-            return
-        growth_ms = self._growth.growth_ms(now_ns)
-        self._redundancy.on_report(ReceiverReport(loss_pct=loss_pct, delay_growth_ms=growth_ms), now_ns)
+        if last_ns is not None and now_ns - last_ns <= NS_PER_S:
+            self._redundancy.on_report(report, now_ns)

@@ -4,6 +4,6 @@ Every name says whose clock it holds: `arrival_ns` and `now_ns` are the receiver
 `sender_stamp_s` is the sender's.
 """
 
-from steadyhand.core.timing.lateness import LatenessEstimator
+from steadyhand.core.timing.transit import TransitEstimator
 
-__all__ = ["LatenessEstimator"]
+__all__ = ["TransitEstimator"]

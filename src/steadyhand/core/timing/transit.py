@@ -1,0 +1,104 @@
+"""What the receiver can know of the way through the network, without believing anybody's clock.
+
+For each datagram, arrival on our clock minus stamp on the sender's is the true transit plus one
+unknown constant. The constant cancels between two of them. The smallest of the last 20 s is the path
+without queues and stalls; against it stand two questions:
+
+* how *late* is this setpoint? So the tail of a stall is known to be old the moment it arrives
+  (decision 0003);
+* how much has the path *grown*? A minimum over a short window leaves jitter behind and keeps what
+  every datagram had to wait: the queue. LEDBAT (RFC 6817) and SCReAM (RFC 8298) take a current against
+  a base minimum likewise; GStreamer's jitter buffer takes its skew from a 2 s minimum.
+"""
+
+from typing import Final
+
+from steadyhand.core.timing.windowed_minimum import WindowedMinimum
+from steadyhand.ground.setpoint import StampSource
+from steadyhand.ground.stamps import NS_PER_MS, NS_PER_S, ms_from_ns
+
+BASELINE_WINDOW_NS: Final = 20 * NS_PER_S
+"""How long a fast datagram is remembered. Longer mistakes clock drift for a queue: 100 ppm add 2 ms in
+20 s, 3000 ppm 60 ms, still well inside the age cap's margin."""
+
+CURRENT_WINDOW_NS: Final = 250 * NS_PER_MS
+"""What counts as now. A rising queue is seen this much late, since a minimum remembers the best moment
+of its window: on a 0.83 Mbit/s uplink 2 s let 410 ms of queue grow, 250 ms let 100. The 25 datagrams
+it holds at 100 Hz are enough for their minimum to shed jitter."""
+
+SILENCE_NS: Final = 500 * NS_PER_MS
+"""Silence from which it counts as growth itself; a handover's hold is shorter (some 130 ms)."""
+
+MAX_STAMP_S: Final = 1e12
+"""Stamps beyond it (and what is not finite) are nobody's clock and teach nothing."""
+
+
+class TransitEstimator:
+    """Lateness of setpoints and growth of the path, for one stream.
+
+    A change of the stamp's source is a change of clock and starts the baseline anew; so must a new
+    session (`reset`). A sender that stamps every setpoint the same cannot be judged, and is not.
+    """
+
+    __slots__ = ("_arrival_ns", "_baseline", "_current", "_newest_stamp_s", "_source")
+
+    def __init__(self) -> None:
+        """Start without a baseline: nothing is late, nothing has grown."""
+        self._baseline = WindowedMinimum(BASELINE_WINDOW_NS)
+        self._current = WindowedMinimum(CURRENT_WINDOW_NS)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything: the next stamp is from another clock."""
+        self._baseline.clear()
+        self._current.clear()
+        self._source: StampSource | None = None
+        self._newest_stamp_s: float | None = None
+        self._arrival_ns: int | None = None
+
+    def observe(
+        self, *, arrival_ns: int, sender_stamp_s: float, source: StampSource = StampSource.BUILD
+    ) -> int:
+        """Take in a datagram by its own setpoint's stamp; return how late it is, ns, at least 0.
+
+        Args:
+            arrival_ns: the receiver's monotonic clock.
+            sender_stamp_s: `Setpoint.sender_stamp_s` of the datagram's own setpoint, not of the
+                copies it carries.
+            source: `Setpoint.stamp_source`.
+        """
+        if not -MAX_STAMP_S < sender_stamp_s < MAX_STAMP_S or sender_stamp_s == self._newest_stamp_s:
+            return 0
+        if source is not self._source:
+            self.reset()
+            self._source = source
+        self._newest_stamp_s = sender_stamp_s
+        newest_ns = self._arrival_ns
+        self._arrival_ns = arrival_ns if newest_ns is None else max(arrival_ns, newest_ns)
+        transit_ns = arrival_ns - round(sender_stamp_s * NS_PER_S)
+        self._current.add(arrival_ns, transit_ns)
+        self._baseline.add(arrival_ns, transit_ns)
+        return transit_ns - self._baseline.smallest
+
+    def lateness_ns(
+        self, *, arrival_ns: int, sender_stamp_s: float, source: StampSource = StampSource.BUILD
+    ) -> int:
+        """Lateness of a copy that rode along in a later datagram, ns, at least 0; it teaches nothing."""
+        if self._arrival_ns is None or source is not self._source:
+            return 0
+        if not -MAX_STAMP_S < sender_stamp_s < MAX_STAMP_S:
+            return 0
+        return max(0, arrival_ns - round(sender_stamp_s * NS_PER_S) - self._baseline.smallest)
+
+    def growth_ms(self, now_ns: int) -> float:
+        """Milliseconds by which the fastest recent datagram was slower than the baseline, at least 0.
+
+        As of the last arrival; after `SILENCE_NS` without one it is the silence itself, since
+        whatever is under way has by now been waiting that long. 0 before the first arrival.
+        """
+        if self._arrival_ns is None:
+            return 0.0
+        silence_ns = now_ns - self._arrival_ns
+        if silence_ns >= SILENCE_NS:
+            return ms_from_ns(silence_ns)
+        return ms_from_ns(self._current.smallest - self._baseline.smallest)
