@@ -202,6 +202,13 @@ def test_one_joint_at_v_max_moves_an_fr3s_tool_faster_than_a_metre_a_second() ->
     assert 1.2 < speed_m_s < 1.4
 
 
+def test_a_tool_given_by_its_point_alone_keeps_the_flanges_orientation() -> None:
+    joints_deg = (10.0, -70.0, 80.0, -100.0, -90.0, 30.0)
+    bare, pointed = FR3.chain, FR3.chain.with_tool((0.0, 0.0, 0.15))
+    assert pointed.tool_pose(joints_deg).rotation == bare.tool_pose(joints_deg).rotation
+    assert pointed.with_tool((0.0, 0.0, 0.0)).tool_position_m(joints_deg) == bare.tool_position_m(joints_deg)
+
+
 def test_theta_offset_turns_a_joint_before_its_angle_does() -> None:
     turned = Chain((DhRow(a_m=1.0, theta_offset_rad=math.radians(30.0)),))
     assert turned.tool_position_m((60.0,)) == pytest.approx((0.0, 1.0, 0.0), abs=1e-12)

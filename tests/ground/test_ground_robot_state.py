@@ -308,6 +308,12 @@ def test_a_state_comes_back_from_the_setpoint_it_commands(state: RobotState) -> 
 
 @calm
 @given(states())
+def test_an_actions_dictionary_is_the_setpoint_of_its_state(state: RobotState) -> None:
+    assert setpoint_from_dict(state.to_dict()) == setpoint_from_state(state)
+
+
+@calm
+@given(states())
 def test_a_setpoints_extras_hold_no_hot_key(state: RobotState) -> None:
     assert HOT_KEYS.isdisjoint(setpoint_from_state(state).extras)
 
@@ -321,6 +327,13 @@ def test_typed_fields_are_laid_over_the_rest() -> None:
     )
     state = state_from_setpoint(setpoint)
     assert state == RobotState(joint_positions=(1.0,), timestamp=2.0, robot_id="fr3", error_code=3)
+
+
+def test_extras_in_other_units_are_refused() -> None:
+    setpoint = Setpoint(joints_deg=(1.0,), timestamp_s=2.0, extras={"joint_units": "radians"})
+    answer = state_from_setpoint(setpoint)
+    assert isinstance(answer, StateRejection)
+    assert answer.fault is StateFault.WRONG_UNITS
 
 
 def test_the_playout_tag_lands_in_the_states_extras() -> None:

@@ -8,7 +8,6 @@ the action's `rest_json` carries.
 from typing import Any
 
 from steadyhand.ground.robot_state import (
-    HOT_KEYS,
     MAX_EPISODE_ID,
     RobotState,
     StateRejection,
@@ -36,11 +35,11 @@ def state_from_setpoint(setpoint: Setpoint) -> RobotState | StateRejection:
     """Rebuild the state a setpoint came from: its extras first, the typed fields laid over them.
 
     (Document 003, step 6.) A hot key among the extras loses to the typed field. Extras that no
-    state can hold give a typed rejection.
+    state can hold, or that claim other units than degrees, give a typed rejection.
     """
     return RobotState.from_dict(
         {
-            **{key: item for key, item in setpoint.extras.items() if key not in HOT_KEYS},
+            **setpoint.extras,
             "robot_id": setpoint.robot_id,
             "timestamp": setpoint.timestamp_s,
             "leader_timestamp": setpoint.leader_timestamp_s,

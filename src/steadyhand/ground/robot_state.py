@@ -174,7 +174,7 @@ def _read(value: Any) -> RobotState | StateRejection:
     """`RobotState.from_dict`, below the tables it reads by."""
     if not isinstance(value, dict):
         return StateRejection(StateFault.NOT_AN_OBJECT, type(value).__name__)
-    if value.get("joint_units", JOINT_UNITS) != JOINT_UNITS:
+    if not claims_degrees(value):
         return StateRejection(StateFault.WRONG_UNITS, "joint_units")
     unknown = {key: item for key, item in value.items() if key not in _KNOWN_KEYS}
     if unknown:
@@ -184,6 +184,11 @@ def _read(value: Any) -> RobotState | StateRejection:
     except msgspec.ValidationError as error:
         return StateRejection(StateFault.WRONG_TYPE, str(error))
     return _first_fault(state) or state
+
+
+def claims_degrees(value: dict[Any, Any]) -> bool:
+    """Tell whether a dictionary leaves its joint units unsaid or says degrees."""
+    return bool(value.get("joint_units", JOINT_UNITS) == JOINT_UNITS)
 
 
 def _lift_into_extras(value: dict[Any, Any], unknown: dict[Any, Any]) -> dict[Any, Any]:

@@ -4,7 +4,6 @@ Only differences are taken, and only between stamps of one source: the sender's 
 and two hosts' clocks never meet.
 """
 
-from math import isfinite
 from typing import Final
 
 from steadyhand.ground.setpoint import StampSource
@@ -18,6 +17,9 @@ LOSS_GAIN: Final = 0.02
 
 SENDER_STALL_PERIODS: Final = 3
 """Consecutive numbers stamped further apart than this: the sender itself stood still."""
+
+STAMP_LEAP_S: Final = 1e9
+"""Stamps that differ by more than thirty years say nothing about the network; nothing reports more."""
 
 
 class ArrivalHealth:
@@ -84,8 +86,8 @@ class ArrivalHealth:
         elif self.reference_valid:
             spacing_s = stamp_s - self.newest_stamp_s
             transit_change_s = (now_ns - self.newest_arrival_ns) / NS_PER_S - spacing_s
-            # Two finite stamps can still differ by more than a float holds.
-            if isfinite(transit_change_s):
+            # Two finite stamps can be further apart than any jitter, or than a float holds.
+            if abs(transit_change_s) < STAMP_LEAP_S:
                 self.jitter_s += JITTER_GAIN * (abs(transit_change_s) - self.jitter_s)
         self.newest_stamp_s = stamp_s
         self.newest_source = source

@@ -4,6 +4,7 @@ All of them share `discard_all`. What survives a flush is knowledge of the link 
 target, the loss and jitter averages); what does not is everything that belonged to the stream.
 """
 
+from steadyhand.core.playout.arrival_health import STAMP_LEAP_S
 from steadyhand.core.playout.config import NUMBERING_JUMP
 from steadyhand.core.playout.state import PlayoutState
 from steadyhand.core.playout.verdicts import Stall, StallCause, StallReport
@@ -121,5 +122,5 @@ def queue_span_s(state: PlayoutState) -> float:
         return 0.0
     head = state.queue[0]
     if head.clock == state.arrivals.clock:
-        return max(0.0, state.arrivals.newest_stamp_s - head.stamp_s)
+        return min(STAMP_LEAP_S, max(0.0, state.arrivals.newest_stamp_s - head.stamp_s))
     return (state.queue[-1].number - head.number) * state.config.period_ns / NS_PER_S

@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from steadyhand.core.playout.arrival_health import STAMP_LEAP_S
 from steadyhand.core.playout.config import WIRE_DEBUG_MAX_ENTRIES
 from steadyhand.core.playout.flush import queue_span_s
 from steadyhand.core.playout.state import PlayoutState
@@ -96,5 +97,6 @@ def _ladder(state: PlayoutState) -> list[tuple[int, float, bool]]:
         if len(ladder) == WIRE_DEBUG_MAX_ENTRIES:
             break
         behind_s = newest_s - entry.stamp_s if entry.clock == state.arrivals.clock else 0.0
+        behind_s = max(-STAMP_LEAP_S, min(STAMP_LEAP_S, behind_s))
         ladder.append((entry.number & SEQ_MASK, behind_s * 1e3, entry.repaired))
     return ladder
