@@ -52,6 +52,7 @@ bench: dev
 # Everything that is generated from the code; tests fail when the committed copies have drifted.
 figures: venv
 	$(BIN)/steadyhand figures --out docs/figures
+	$(BIN)/steadyhand simulate --link wifi_burst --seed 7 --duration 30 --plot docs/demo.png
 rules: venv
 	$(BIN)/python -m steadyhand.view.rules docs/rules
 proto: dev

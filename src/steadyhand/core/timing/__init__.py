@@ -5,5 +5,6 @@ Every name says whose clock it holds: `arrival_ns` and `now_ns` are the receiver
 """
 
 from steadyhand.core.timing.transit import TransitEstimator
+from steadyhand.core.timing.wall import wall_latency_ms
 
-__all__ = ["TransitEstimator"]
+__all__ = ["TransitEstimator", "wall_latency_ms"]
