@@ -155,8 +155,8 @@ def _predates_numbering(state: PlayoutState, number: int, arrived: Arrival) -> O
     """A straggler of the numbering before this one, told by its stamp, is too late (R3).
 
     Entries sent just before the first accepted one may still be reordered behind it, so each
-    number earlier may be stamped a few periods earlier, and no more; and no queue is so deep
-    that a number further back could still play.
+    number earlier may be stamped a period and a half earlier, after a sender's stall at most; and
+    no queue is so deep that a number further back could still play.
     """
     began = state.numbering_began
     if began is None:
@@ -166,7 +166,8 @@ def _predates_numbering(state: PlayoutState, number: int, arrived: Arrival) -> O
         return Offer.TOO_LATE
     if began.source is not arrived.source:
         return None
-    earliest_s = began.stamp_s - numbers_earlier * SENDER_STALL_PERIODS * state.arrivals.period_s
+    periods_earlier = SENDER_STALL_PERIODS + 1.5 * numbers_earlier if numbers_earlier else 0.0
+    earliest_s = began.stamp_s - periods_earlier * state.arrivals.period_s
     return Offer.TOO_LATE if arrived.stamp_s < earliest_s else None
 
 

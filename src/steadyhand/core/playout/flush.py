@@ -113,14 +113,14 @@ def _diagnose(state: PlayoutState, cause: StallCause, now_ns: int) -> StallRepor
 
 
 def queue_span_s(state: PlayoutState) -> float:
-    """Sender time from the queue's head to its newest entry, seconds.
+    """Sender time from the queue's head to its tail, seconds.
 
     Across a change of the stamp's source two hosts' clocks would meet; there the distance in
     numbers, at the nominal period, stands in.
     """
     if not state.queue:
         return 0.0
-    head = state.queue[0]
-    if head.clock == state.arrivals.clock:
-        return min(STAMP_LEAP_S, max(0.0, state.arrivals.newest_stamp_s - head.stamp_s))
-    return (state.queue[-1].number - head.number) * state.config.period_ns / NS_PER_S
+    head, tail = state.queue[0], state.queue[-1]
+    if head.clock == tail.clock:
+        return min(STAMP_LEAP_S, max(0.0, tail.stamp_s - head.stamp_s))
+    return (tail.number - head.number) * state.config.period_ns / NS_PER_S

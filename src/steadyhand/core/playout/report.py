@@ -74,7 +74,7 @@ def health(state: PlayoutState, now_ns: int) -> PlayoutHealth:
         loss_pct=state.arrivals.loss_fraction * 100.0,
         span_ms=queue_span_s(state) * 1e3,
         release_age_ms=None if release_ns is None else ms_from_ns(now_ns - release_ns),
-        queue_wait_ms=queue_wait(state),
+        queue_wait_ms=queue_wait(state, now_ns),
         clock_trim_ppm=state.trim.ppm,
         last_stall=None if state.last_stall is None else state.last_stall.why(),
         counters=msgspec.to_builtins(state.stats),
@@ -83,9 +83,9 @@ def health(state: PlayoutState, now_ns: int) -> PlayoutHealth:
     )
 
 
-def queue_wait(state: PlayoutState) -> QueueWait | None:
-    """Release minus arrival on one clock; None before the first release (R5)."""
-    p50, p99 = state.waits.quantile_ms(0.50), state.waits.quantile_ms(0.99)
+def queue_wait(state: PlayoutState, now_ns: int) -> QueueWait | None:
+    """Release minus arrival on one clock; None without a release in the last ten seconds (R5)."""
+    p50, p99 = state.waits.quantile_ms(0.50, now_ns), state.waits.quantile_ms(0.99, now_ns)
     return None if p50 is None or p99 is None else QueueWait(p50, p99)
 
 

@@ -38,14 +38,24 @@ class WaitWindow:
             else:
                 del counts[old]
 
-    def quantile_ms(self, share: float) -> float | None:
+    def quantile_ms(self, share: float, now_ns: int) -> float | None:
         """Waiting time that `share` (0..1) of the window does not exceed; None while empty."""
-        if not self._releases:
+        expired = self._expired(now_ns - WAIT_WINDOW_NS)
+        rank = share * (len(self._releases) - len(expired))
+        if rank == 0.0:
             return None
-        rank = share * len(self._releases)
         seen = bucket = 0
         for bucket in sorted(self._counts):
-            seen += self._counts[bucket]
+            seen += self._counts[bucket] - expired.count(bucket)
             if seen >= rank:
                 break
         return bucket * RESOLUTION_NS / NS_PER_MS
+
+    def _expired(self, oldest_ns: int) -> list[int]:
+        """Releases that no newer one has pushed out of the window yet: all of them after a stop."""
+        expired: list[int] = []
+        for released_ns, bucket in self._releases:
+            if released_ns >= oldest_ns:
+                break
+            expired.append(bucket)
+        return expired

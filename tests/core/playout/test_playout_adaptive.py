@@ -1,0 +1,149 @@
+"""Test map "Adaptive depth": pay latency only when the network demands it (document 000 §6)."""
+
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+
+import pytest
+
+from steadyhand.core.playout import Offer, PlayoutBuffer
+from steadyhand.ground.setpoint import Setpoint
+
+Build = Callable[..., PlayoutBuffer]
+Point = Callable[..., Setpoint]
+Send = Callable[[PlayoutBuffer, Iterable[int], float], list[Offer]]
+Lane = Callable[[PlayoutBuffer, float, int], str]
+Play = Callable[..., list[str]]
+
+MS = 1_000_000
+
+
+def stalled(count: int, begin: int, silent: int) -> list[tuple[float, int]]:
+    """`count` arrivals at 100 Hz; `silent` of them, from `begin` on, come with the one after them."""
+    return [
+        (10.0 * (begin + silent) if begin <= seq < begin + silent else 10.0 * seq, seq)
+        for seq in range(count)
+    ]
+
+
+def test_adaptive_target_grows_on_graze_deepens_by_slew_and_shrinks_when_calm(
+    new_buffer: Build, play: Play
+) -> None:
+    buffer = new_buffer(20, max_depth=40, trim=True)
+    targets: list[tuple[int, int]] = [(0, 20)]
+
+    def watch(now_ns: int) -> None:
+        if buffer.target_depth != targets[-1][1]:
+            targets.append((now_ns, buffer.target_depth))
+
+    lane = play(buffer, stalled(6000, 500, 17), until_ms=60_000, watch=watch)
+    # Grow fast: at the first roll-over after the graze, by a quarter.
+    grown_ns, grown = targets[1]
+    assert grown == 25
+    assert 5170 * MS < grown_ns <= 6200 * MS
+    # Realised without a pause: one tick in four held, until two slots short of the target.
+    first = lane.index("d")
+    assert [at for at, tick in enumerate(lane) if tick == "d"] == [first, first + 4, first + 8]
+    assert "_" not in lane
+    # Shrink slow: ten calm windows change nothing, then at most one slot a window, down to the base.
+    shrinks = targets[2:]
+    assert [target for _, target in shrinks] == [24, 23, 22, 21, 20]
+    assert 11_000 * MS <= shrinks[0][0] - grown_ns <= 12_000 * MS
+    times_ns = [at_ns for at_ns, _ in shrinks]
+    assert all(b - a >= 1000 * MS for a, b in pairwise(times_ns))
+    stats = buffer.stats
+    assert (stats.overflow_dropped, stats.aged_dropped, stats.interpolated) == (0, 0, 0)
+    assert (stats.lost_at_release, stats.underrun_episodes) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("base", "ceiling", "grown"),
+    [(20, 40, [25, 31, 38, 40, 40]), (5, 12, [7, 9, 11, 12, 12]), (8, 100, [10, 12, 15, 18, 22])],
+)
+def test_growth_is_a_quarter_at_least_two_slots_up_to_the_ceiling(
+    *, base: int, ceiling: int, grown: list[int], new_buffer: Build, send: Send, lane: Lane
+) -> None:
+    """Every window here sees a depth of one."""
+    buffer = new_buffer(base, max_depth=ceiling)
+    send(buffer, range(base), 0.0)
+    lane(buffer, 0.0, base - 1)
+    targets = []
+    for window in range(5):
+        begin_ms = 1000.0 * window + 10.0 * base
+        for tick in range(100):
+            # One in, one out; a tick that deepens leaves two and is paid back by silence.
+            if buffer.depth < 2:
+                send(buffer, [buffer.stats.offered], begin_ms + 10 * tick)
+            lane(buffer, begin_ms + 10 * tick, 1)
+        targets.append(buffer.target_depth)
+    assert targets == grown
+
+
+def test_a_margin_of_four_slots_is_no_graze_and_three_are(new_buffer: Build, send: Send, lane: Lane) -> None:
+    for margin, target in ((4, 20), (3, 25)):
+        buffer = new_buffer(20, max_depth=40)
+        send(buffer, range(20), 0.0)
+        lane(buffer, 0.0, 20 - margin + 1)  # its last tick sees `margin` in the queue
+        for tick in range(20 - margin + 1, 130):
+            send(buffer, range(buffer.stats.offered, buffer.stats.offered + 1), 10.0 * tick)
+            lane(buffer, 10.0 * tick, 1)
+            if tick == 99:
+                assert buffer.target_depth == 20
+        assert buffer.target_depth == target
+
+
+def test_idle_and_prefill_ticks_never_adapt(new_buffer: Build, send: Send, lane: Lane) -> None:
+    buffer = new_buffer(20, max_depth=40)
+    lane(buffer, 0.0, 500)
+    send(buffer, [0, 1], 5000.0)
+    lane(buffer, 5000.0, 500)
+    assert buffer.target_depth == 20
+
+
+def test_stall_flush_discards_the_adapt_windows_graze_evidence(
+    new_buffer: Build, send: Send, lane: Lane, play: Play
+) -> None:
+    """A stall's own drain-down once made the next engagement announce an unstable connection."""
+    buffer = new_buffer(20, max_depth=40, window_ms=20.0)
+    # Stop in the middle of a window, so that the samples down to zero are in the one in flight.
+    lane_before = play(buffer, [(10.0 * seq, seq) for seq in range(340)], until_ms=3400)
+    assert "X" not in lane_before
+    drained = lane(buffer, 3405.0, 30)
+    assert "_ _ X" in drained
+    assert buffer.target_depth == 20
+    buffer.flush_lifecycle()
+    again = [(10.0 * seq, seq) for seq in range(500, 1000)]
+    play(buffer, again, until_ms=10_000, first_tick_ms=5005)
+    assert buffer.target_depth == 20
+
+
+@pytest.mark.parametrize("flush", ["lifecycle", "estop", "session"])
+def test_the_learned_target_survives_every_flush(
+    flush: str, new_buffer: Build, play: Play, send: Send, lane: Lane
+) -> None:
+    """It is knowledge about the link, not about the stream."""
+    buffer = new_buffer(20, max_depth=40)
+    play(buffer, stalled(700, 500, 17), until_ms=7000)
+    assert buffer.target_depth == 25
+    if flush == "lifecycle":
+        buffer.flush_lifecycle()
+    elif flush == "estop":
+        buffer.flush_for_estop(None)
+    else:
+        buffer.forget_numbering()
+        buffer.flush_lifecycle()  # R3: it was live, so the new session is prepared anew
+    assert buffer.target_depth == 25
+    # Prefill asks for the learned depth.
+    send(buffer, range(1000, 1024), 7100.0)
+    assert lane(buffer, 7100.0, 1) == "."
+    send(buffer, [1024], 7110.0)
+    assert lane(buffer, 7110.0, 1) == "1000"
+
+
+def test_health_shows_the_range_and_where_in_it_the_target_is(new_buffer: Build, play: Play) -> None:
+    """The operator's "connection unstable" is exactly target_ms > min_ms."""
+    buffer = new_buffer(20, max_depth=40)
+    play(buffer, stalled(700, 500, 17), until_ms=7000)
+    health = buffer.health(7000 * MS)
+    assert (health.target_ms, health.min_ms, health.max_ms) == (250.0, 200.0, 400.0)
+    fixed = new_buffer(20).health(0)
+    assert (fixed.target_ms, fixed.min_ms, fixed.max_ms) == (200.0, 200.0, 200.0)
