@@ -28,8 +28,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from bench.harness import Table
 from steadyhand.edge.heartbeat_board import HeartbeatLine, board_bytes
 from steadyhand.edge.pacer import SPIN_NS, Pacer, SnapGrid
@@ -138,6 +136,8 @@ def _row(label: str, late_us: list[float], lost: int | None) -> list[str]:
 
 
 def _figures(late_us: list[float], lost: int | None) -> dict[str, Any]:
+    import numpy as np  # here, so that the contenders' processes stay lean
+
     p50, p99, p99_9, most = np.quantile(late_us, [0.5, 0.99, 0.999, 1.0], method="higher").tolist()
     return {"p50": p50, "p99": p99, "p99_9": p99_9, "max": most, "samples": len(late_us), "lost": lost}
 

@@ -41,21 +41,22 @@ class WaitWindow:
     def quantile_ms(self, share: float, now_ns: int) -> float | None:
         """Waiting time that `share` (0..1) of the window does not exceed; None while empty."""
         expired = self._expired(now_ns - WAIT_WINDOW_NS)
-        rank = share * (len(self._releases) - len(expired))
-        if rank == 0.0:
+        left = len(self._releases) - sum(expired.values())
+        if left == 0:
             return None
+        rank = share * left
         seen = bucket = 0
         for bucket in sorted(self._counts):
-            seen += self._counts[bucket] - expired.count(bucket)
+            seen += self._counts[bucket] - expired.get(bucket, 0)
             if seen >= rank:
                 break
         return bucket * RESOLUTION_NS / NS_PER_MS
 
-    def _expired(self, oldest_ns: int) -> list[int]:
-        """Releases that no newer one has pushed out of the window yet: all of them after a stop."""
-        expired: list[int] = []
+    def _expired(self, oldest_ns: int) -> dict[int, int]:
+        """Counts that no newer release has pushed out of the window yet: all of them after a stop."""
+        expired: dict[int, int] = {}
         for released_ns, bucket in self._releases:
             if released_ns >= oldest_ns:
                 break
-            expired.append(bucket)
+            expired[bucket] = expired.get(bucket, 0) + 1
         return expired
