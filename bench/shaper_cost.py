@@ -95,6 +95,19 @@ def envelope_work(config: SafetyConfig) -> Callable[[], int]:
     return work
 
 
+def observe_work(config: SafetyConfig) -> Callable[[], int]:
+    """The state frames alone: their share of the envelope's cost, and due once a frame, not a tick."""
+    stream, still = targets(), (0.0,) * 6
+
+    def work() -> int:
+        envelope = build_envelope(config, ARM)
+        for tick, pose in enumerate(stream):
+            envelope.observe_state(pose, tick * TICK_NS, speeds_deg_s=still)
+        return len(stream)
+
+    return work
+
+
 def shaper_work(mode: Mode) -> Callable[[], int]:
     """The shaper alone."""
     stream = targets()
@@ -141,6 +154,7 @@ def run() -> Table:
         "whole envelope, synchronised": envelope_work(with_options(WHOLE, "rest_target", True)),
         "whole envelope, feed_forward": envelope_work(with_options(WHOLE, "feed_forward", False)),
         "whole envelope, both": envelope_work(with_options(WHOLE, "feed_forward", True)),
+        "of which the state frame": observe_work(WHOLE),
         "Ruckig, second order": ruckig_work(float("inf")),
         "Ruckig, third order": ruckig_work(20_000.0),
     }

@@ -1,0 +1,183 @@
+"""The jerk bound: what is done with a plan, and without one."""
+
+import builtins
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from steadyhand.core.safety.jerk import JerkState, RuckigSolver
+from steadyhand.core.safety.shaper import Proposal, StreamShaper
+from steadyhand.core.safety.tcp_bound import TcpBound
+from steadyhand.ground.config_safety import StreamShaperConfig
+from steadyhand.ground.errors import ConfigError
+
+T_S = 0.01
+CONFIG = StreamShaperConfig(v_max_deg_s=130.0, a_max_deg_s2=500.0, jerk_max_deg_s3=20000.0)
+
+
+def solver(*, synchronised: bool = False, n_joints: int = 1) -> RuckigSolver:
+    return RuckigSolver(
+        n_joints=n_joints,
+        period_s=T_S,
+        a_max_deg_s2=500.0,
+        jerk_max_deg_s3=20000.0,
+        synchronised=synchronised,
+    )
+
+
+class Scripted:
+    """A solver that answers what the test wants: a velocity over the tick, or None."""
+
+    def __init__(self, *velocities_deg_s: float | None) -> None:
+        self.answers = list(velocities_deg_s)
+        self.asked: list[JerkState] = []
+
+    def step(self, state: JerkState, target_deg: Sequence[float], v_max_deg_s: float) -> JerkState | None:
+        self.asked.append(state)
+        velocity = self.answers.pop(0)
+        if velocity is None:
+            return None
+        moved = tuple(angle + velocity * T_S for angle in state.position_deg)
+        return JerkState(moved, (velocity,), (7.0,))
+
+
+def shaper(script: Any, **options: Any) -> StreamShaper:
+    made = StreamShaper(CONFIG, n_joints=1, period_s=T_S, jerk_solver=script, **options)
+    made.prime((0.0,))
+    return made
+
+
+def send(shaped: StreamShaper, target_deg: float = 30.0) -> Proposal:
+    proposal = shaped.propose((target_deg,))
+    shaped.commit(proposal)
+    return proposal
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize("synchronised", [False, True])
+def test_a_plan_reaches_its_target_and_keeps_the_jerk_bound(synchronised: bool) -> None:
+    shaped = shaper(solver(synchronised=synchronised))
+    sent = [0.0, 0.0, 0.0, *(send(shaped).joints_deg[0] for _ in range(70))]
+    assert sent[-1] == pytest.approx(30.0, abs=1e-6)
+    for a, b, c, d in zip(sent, sent[1:], sent[2:], sent[3:], strict=False):
+        assert abs(d - 3 * c + 3 * b - a) / T_S**3 <= 20000.0 + 1e-3
+
+
+@pytest.mark.peer
+def test_a_synchronised_plan_is_a_straight_line() -> None:
+    config = StreamShaperConfig(
+        v_max_deg_s=130.0, a_max_deg_s2=500.0, jerk_max_deg_s3=20000.0, synchronised=True
+    )
+    shaped = StreamShaper(config, n_joints=2, period_s=T_S, jerk_solver=solver(synchronised=True, n_joints=2))
+    shaped.prime((0.0, 0.0))
+    for _ in range(60):
+        proposal = shaped.propose((30.0, -10.0))
+        shaped.commit(proposal)
+        first, second = proposal.joints_deg
+        assert second == pytest.approx(-first / 3.0, abs=1e-9)
+
+
+def test_an_accepted_plan_goes_on_from_where_it_stood() -> None:
+    script = Scripted(4.0, 8.0)
+    shaped = shaper(script)
+    assert send(shaped).velocities_deg_s[0] == pytest.approx(4.0)
+    send(shaped)
+    assert script.asked[0] == JerkState((0.0,), (0.0,), (0.0,))
+    assert script.asked[1] == JerkState((0.04,), (4.0,), (7.0,))
+
+
+def test_any_solver_error_is_a_full_brake_and_the_plan_begins_anew() -> None:
+    script = Scripted(5.0, 10.0, None, 5.0)
+    shaped = shaper(script)
+    send(shaped)
+    send(shaped)
+    assert send(shaped).velocities_deg_s[0] == pytest.approx(5.0)
+    send(shaped)
+    assert script.asked[3].velocity_deg_s == pytest.approx((5.0,))
+    assert script.asked[3].acceleration_deg_s2 == (0.0,)
+
+
+@pytest.mark.parametrize("lie", [5.1, -5.1, float("nan"), float("inf")])
+def test_a_step_the_wire_may_not_make_is_a_full_brake(lie: float) -> None:
+    assert send(shaper(Scripted(lie))).velocities_deg_s == (0.0,)
+
+
+def test_a_plan_faster_than_the_ceiling_is_a_full_brake() -> None:
+    shaped = shaper(Scripted(5.0, 10.0, 15.0))
+    send(shaped)
+    send(shaped)
+    shaped.set_ceiling(12.0)
+    assert send(shaped).velocities_deg_s[0] == pytest.approx(5.0)
+
+
+def test_a_plan_that_could_not_stop_in_its_limits_is_a_full_brake() -> None:
+    shaped = shaper(Scripted(5.0, 10.0, 15.0), limits_deg=((-180.0, 0.30),))
+    assert [round(send(shaped).velocities_deg_s[0], 9) for _ in range(3)] == [5.0, 10.0, 5.0]
+
+
+def test_a_plan_that_passes_a_wall_is_a_full_brake() -> None:
+    class Wall:
+        def allows(self, joints_deg: Sequence[float], velocities_deg_s: Sequence[float]) -> bool:
+            return velocities_deg_s[0] < 9.0
+
+    shaped = shaper(Scripted(5.0, 10.0))
+    shaped.set_walls(Wall())
+    assert not send(shaped).walled
+    blocked = send(shaped)
+    assert blocked.walled
+    assert blocked.velocities_deg_s == (0.0,)
+
+
+def test_a_plan_slowed_to_the_tool_bound_begins_anew() -> None:
+    script = Scripted(5.0, 5.0)
+    shaped = shaper(script, tcp_bound=TcpBound(max_m_s=0.05, reach_m=(1.0,)))
+    slowed = send(shaped).velocities_deg_s[0]
+    assert slowed == pytest.approx(2.8647889757)
+    send(shaped)
+    assert script.asked[1].velocity_deg_s == pytest.approx((slowed,))
+    assert script.asked[1].acceleration_deg_s2 == (0.0,)
+
+
+def test_a_soft_stop_drops_the_plan() -> None:
+    script = Scripted(5.0, 10.0, 10.0)
+    shaped = shaper(script)
+    send(shaped)
+    send(shaped)
+    shaped.commit(shaped.propose_brake())
+    send(shaped)
+    assert script.asked[2].acceleration_deg_s2 == (0.0,)
+
+
+# ---- the library itself
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize("target", [float("nan"), float("inf")])
+def test_what_the_library_refuses_is_no_plan(target: float) -> None:
+    assert solver().step(JerkState((0.0,), (0.0,), (0.0,)), (target,), 130.0) is None
+
+
+@pytest.mark.peer
+def test_what_the_library_reports_as_an_error_is_no_plan() -> None:
+    made: Any = solver()
+
+    class Failing:
+        def update(self, request: object, output: object) -> object:
+            return object()
+
+    made._generator = Failing()
+    assert made.step(JerkState((0.0,), (0.0,), (0.0,)), (1.0,), 130.0) is None
+
+
+def test_a_jerk_bound_without_the_library_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def without_ruckig(name: str, *args: Any, **kwargs: Any) -> Any:
+        if name == "ruckig":
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without_ruckig)
+    with pytest.raises(ConfigError, match=r"needs the ruckig library.*install the extra 'peers'"):
+        solver()

@@ -1,0 +1,241 @@
+"""What does not construct, and what it says instead."""
+
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+import pytest
+import yaml
+
+from steadyhand.core.safety.policy import build_envelope, edited
+from steadyhand.core.safety.requirements import CHECKS, WOULD_DO, ArmFigures
+from steadyhand.core.safety.shaper import StreamShaper
+from steadyhand.core.safety.verdicts import RETIRED_NAMES
+from steadyhand.ground.config_safety import (
+    BoxArea,
+    DivergenceGuardConfig,
+    EefSpeedConfig,
+    JointLimitsConfig,
+    JointSpeedConfig,
+    SafetyConfig,
+    SafetyKey,
+    SafetyPolicy,
+    StateFeedConfig,
+    StreamShaperConfig,
+    StrictRequirement,
+    TcpSpeedConfig,
+    WorkAreaConfig,
+)
+from steadyhand.ground.errors import ConfigError
+
+POLICY_FILE = Path(__file__).resolve().parents[3] / "config" / "safety_policy.yaml"
+R18 = {
+    "sim": (130.0, 500.0, 0.040, 3.0, 150.0),
+    "fr3": (130.0, 500.0, 0.080, 3.0, 150.0),
+    "fr20": (120.0, 500.0, 0.115, 4.0, 140.0),
+}
+AREA = WorkAreaConfig(area=BoxArea(lower_m=(-0.6, -0.6, 0.0), upper_m=(0.6, 0.6, 0.8)))
+
+
+def shipped_policy() -> SafetyPolicy:
+    return msgspec.convert(yaml.safe_load(POLICY_FILE.read_text(encoding="utf-8")), SafetyPolicy)
+
+
+def config(**changes: Any) -> SafetyConfig:
+    whole = SafetyConfig(
+        stream_shaper=StreamShaperConfig(v_max_deg_s=130.0, a_max_deg_s2=500.0),
+        divergence_guard=DivergenceGuardConfig(lag_s=0.080),
+        joint_speed=JointSpeedConfig(max_deg_s=150.0),
+    )
+    return msgspec.structs.replace(whole, **changes)
+
+
+def fairino(arm: ArmFigures, **changes: Any) -> ArmFigures:
+    return msgspec.structs.replace(arm, robot_type="fairino", **changes)
+
+
+def refusal(given: SafetyConfig, arm: ArmFigures, policy: SafetyPolicy | None = None) -> str:
+    with pytest.raises(ConfigError) as refused:
+        build_envelope(given, arm, policy or shipped_policy())
+    return str(refused.value)
+
+
+@pytest.mark.parametrize("name", R18)
+@pytest.mark.parametrize("form", ["window", "margin"])
+def test_every_preset_of_r18_constructs(name: str, form: str, fr3: ArmFigures) -> None:
+    v_max, a_max, lag_s, margin_deg, ceiling = R18[name]
+    guard = {"lag_s": lag_s, "margin_deg": margin_deg, "form": form}
+    given = config(
+        stream_shaper=StreamShaperConfig(v_max_deg_s=v_max, a_max_deg_s2=a_max),
+        divergence_guard=msgspec.convert(guard, DivergenceGuardConfig),
+        joint_speed=JointSpeedConfig(max_deg_s=ceiling),
+    )
+    assert not build_envelope(given, fairino(fr3), shipped_policy()).any_tripped
+
+
+@pytest.mark.parametrize("missing", ["joint_speed", "stream_shaper", "divergence_guard"])
+def test_a_fairino_cannot_boot_half_protected(missing: str, fr3: ArmFigures) -> None:
+    said = refusal(config(**{missing: None}), fairino(fr3))
+    assert said == (
+        f"safety.{missing}: missing; the safety policy requires it for robot type fairino "
+        f"({missing}: {WOULD_DO[missing]} would do)"
+    )
+
+
+@pytest.mark.parametrize("key", get_args(SafetyKey))
+def test_what_the_error_says_would_do_does(key: str, fr3: ArmFigures) -> None:
+    """Put the suggested block in, for every block a policy can require, and it constructs."""
+    block = yaml.safe_load(f"{key}: {WOULD_DO[key]}")
+    base = msgspec.to_builtins(config(**{key: None} if hasattr(config(), key) else {}))
+    given = msgspec.convert({**base, **block}, SafetyConfig)
+    policy = SafetyPolicy(strict_robot_types={"fairino": StrictRequirement(required=(key,))})  # type: ignore[arg-type]
+    build_envelope(given, fairino(fr3), policy)
+    if key not in ("stream_shaper", "divergence_guard", "joint_speed"):
+        assert f"safety.{key}: missing" in refusal(config(), fairino(fr3), policy)
+
+
+def test_a_type_the_policy_does_not_name_may_run_unshaped(fr3: ArmFigures) -> None:
+    build_envelope(SafetyConfig(), fr3, shipped_policy())
+
+
+def test_a_shaper_without_a_divergence_guard_is_refused_for_every_type(fr3: ArmFigures) -> None:
+    said = refusal(config(divergence_guard=None), fr3)
+    assert said.startswith("safety.divergence_guard: missing; a stream_shaper without it")
+    assert "would do)" in said
+
+
+@pytest.mark.parametrize(("ceiling", "refused"), [(130.0, True), (129.0, True), (130.1, False)])
+def test_the_joint_speed_ceiling_exceeds_v_max(ceiling: float, refused: bool, fr3: ArmFigures) -> None:
+    given = config(joint_speed=JointSpeedConfig(max_deg_s=ceiling))
+    if refused:
+        assert refusal(given, fr3) == (
+            f"safety.joint_speed.max_deg_s: {ceiling:g} is not above stream_shaper.v_max_deg_s 130 "
+            "(150 would do)"
+        )
+    else:
+        build_envelope(given, fr3)
+
+
+def test_a_controller_that_trips_on_tool_speed_needs_the_bound(fr3: ArmFigures) -> None:
+    judged = msgspec.structs.replace(fr3, judged_by_tcp_speed=True)
+    assert refusal(config(), judged).startswith("safety.tcp_speed: missing; this controller trips on")
+    build_envelope(config(tcp_speed=TcpSpeedConfig(max_m_s=1.0)), judged)
+
+
+def test_a_tool_speed_bound_needs_a_shaper_to_keep_it(fr3: ArmFigures) -> None:
+    said = refusal(SafetyConfig(tcp_speed=TcpSpeedConfig(max_m_s=1.0)), fr3)
+    assert said.startswith("safety.stream_shaper: missing; tcp_speed is kept by shaping")
+
+
+def test_limits_come_from_the_block_or_from_the_robot_file(fr3: ArmFigures) -> None:
+    tight = JointLimitsConfig(limits_deg=((-10.0, 10.0),) * 6)
+    for given, outside_deg in ((JointLimitsConfig(), 175.5), (tight, 10.5)):
+        made = build_envelope(config(joint_limits=given), fr3)
+        made.observe_state((0.0,) * 6, 0)
+        assert made.engage(0) is None
+        made.validate_command((outside_deg, 0.0, 0.0, 0.0, 0.0, 0.0), 0)
+        assert made.any_tripped
+
+
+def test_a_wrong_number_of_limits_is_refused(fr3: ArmFigures) -> None:
+    bare = msgspec.structs.replace(fr3, limits_deg=())
+    assert refusal(config(joint_limits=JointLimitsConfig()), bare).startswith(
+        "safety.joint_limits.limits_deg: 0 limits for 6 joints"
+    )
+    short = JointLimitsConfig(limits_deg=((-10.0, 10.0),) * 5)
+    assert "5 limits for 6 joints" in refusal(config(joint_limits=short), fr3)
+
+
+@pytest.mark.parametrize(("block", "value"), [("workarea", AREA), ("eef_speed", EefSpeedConfig(max_m_s=1.0))])
+def test_what_looks_at_the_tool_needs_the_arms_kinematics(block: str, value: object, fr3: ArmFigures) -> None:
+    unknown = msgspec.structs.replace(fr3, chain=None)
+    said = refusal(config(**{block: value}), unknown)
+    assert said.startswith(f"safety.{block}: the kinematics of this arm are not known")
+
+
+def test_a_tool_speed_bound_needs_kinematics_or_reaches(fr3: ArmFigures) -> None:
+    unknown = msgspec.structs.replace(fr3, chain=None)
+    said = refusal(config(tcp_speed=TcpSpeedConfig(max_m_s=1.0)), unknown)
+    assert said.startswith("safety.tcp_speed.reach_m: the kinematics of this arm are not known")
+    build_envelope(config(tcp_speed=TcpSpeedConfig(max_m_s=1.0, reach_m=(0.9,) * 6)), unknown)
+
+
+def test_a_divergence_guard_under_its_floor_does_not_construct(fr3: ArmFigures) -> None:
+    low = DivergenceGuardConfig(lag_s=0.080, measured_lag_s=0.111)
+    assert "(0.115 would do)" in refusal(config(divergence_guard=low), fr3)
+
+
+def test_every_requirement_says_what_it_is_for() -> None:
+    assert all(check.__doc__ for check in CHECKS)
+
+
+@pytest.mark.parametrize("path", sorted(POLICY_FILE.parent.glob("robots/*.yaml")), ids=lambda path: path.stem)
+def test_every_shipped_robot_file_constructs(path: Path, fr3: ArmFigures) -> None:
+    block = yaml.safe_load(path.read_text(encoding="utf-8"))["safety"]
+    build_envelope(msgspec.convert(block, SafetyConfig), fairino(fr3), shipped_policy())
+
+
+# ---- options are handed through
+
+
+@pytest.mark.peer
+def test_a_configured_jerk_bound_loads_the_library(fr3: ArmFigures) -> None:
+    jerk = StreamShaperConfig(v_max_deg_s=130.0, a_max_deg_s2=500.0, jerk_max_deg_s3=20000.0)
+    made = build_envelope(config(stream_shaper=jerk), fr3)
+    stream = made._parts.stream
+    assert isinstance(stream, StreamShaper)
+    assert stream._jerk_solver is not None
+
+
+def test_a_solver_handed_in_is_used_only_where_a_jerk_bound_is_configured(fr3: ArmFigures) -> None:
+    class Solver:
+        def step(self, *asked: object) -> None:
+            return None
+
+    for jerk_max, used in ((None, False), (20000.0, True)):
+        shaper = StreamShaperConfig(v_max_deg_s=130.0, a_max_deg_s2=500.0, jerk_max_deg_s3=jerk_max)
+        made = build_envelope(config(stream_shaper=shaper), fr3, jerk_solver=Solver())
+        stream = made._parts.stream
+        assert isinstance(stream, StreamShaper)
+        assert isinstance(stream._jerk_solver, Solver) is used
+
+
+def test_the_feeds_jitter_is_known_to_the_speed_guards(fr3: ArmFigures) -> None:
+    guard = DivergenceGuardConfig(lag_s=0.080, feed_jitter_ms=4.0)
+    assert build_envelope(config(divergence_guard=guard), fr3)._parts.feed_jitter_ns == 4_000_000
+    assert build_envelope(SafetyConfig(), fr3)._parts.feed_jitter_ns == 0
+
+
+# ---- edits
+
+
+def test_an_edit_is_a_new_configuration_checked_like_any_other(fr3: ArmFigures) -> None:
+    changed = edited(config(), "joint_speed", {"max_deg_s": 120.0})
+    assert changed.joint_speed == JointSpeedConfig(max_deg_s=120.0)
+    assert "not above stream_shaper.v_max_deg_s" in refusal(changed, fr3)
+    assert edited(config(), "state_feed", {"max_age_ms": 80}).state_feed == StateFeedConfig(max_age_ms=80.0)
+
+
+def test_an_edit_can_add_a_block() -> None:
+    assert edited(config(), "eef_speed", {"max_m_s": 1.0}).eef_speed == EefSpeedConfig(max_m_s=1.0)
+
+
+@pytest.mark.parametrize(
+    ("block", "changes", "said"),
+    [
+        ("jiont_speed", {}, "safety.jiont_speed: no such block"),
+        ("joint_speed", {"max": 3.0}, "unknown field `max`"),
+        ("joint_speed", {"max_deg_s": "fast"}, "Expected `float`"),
+        ("joint_speed", {"max_deg_s": -1.0}, "-1 is not a finite number above 0"),
+        ("eef_speed", {}, "missing required field `max_m_s`"),
+    ],
+)
+def test_an_edit_that_cannot_be_says_why(block: str, changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        edited(config(), block, changes)
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize("name", RETIRED_NAMES)
+def test_an_edit_of_a_retired_name_changes_nothing(name: str) -> None:
+    assert edited(config(), name, {"max_deg": 3.0}) == config()
