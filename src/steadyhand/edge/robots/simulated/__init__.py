@@ -1,0 +1,1 @@
+"""The controller model as a robot without sockets, in virtual time. Same contract, same probe."""
