@@ -1,0 +1,1 @@
+"""The follower node: a data plane that never waits, and (to come) a control plane beside it."""
