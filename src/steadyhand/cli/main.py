@@ -6,11 +6,16 @@ for mistakes of ours.
 
 import sys
 from collections.abc import Sequence
+from typing import Final
 
 import cyclopts
 
 from steadyhand import __version__
+from steadyhand.cli.controller import controller
+from steadyhand.cli.doctor import doctor
 from steadyhand.cli.figures import figures
+from steadyhand.cli.impair import impair
+from steadyhand.cli.shape import shape
 from steadyhand.cli.simulate import simulate
 from steadyhand.cli.tune import tune
 from steadyhand.ground.errors import SteadyhandError
@@ -21,9 +26,9 @@ app = cyclopts.App(
     version=__version__,
     version_flags=["--version"],
 )
-app.command(simulate)
-app.command(tune)
-app.command(figures)
+COMMANDS: Final = (simulate, tune, shape, figures, doctor, impair, controller)
+for command in COMMANDS:
+    app.command(command)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -60,4 +65,4 @@ def _one_line(error: Exception) -> str:
 def _command(arguments: Sequence[str]) -> str:
     """The subcommand typed, for the hint, if there is one of that name."""
     first = arguments[0] if arguments else ""
-    return f"{first} " if first in ("simulate", "tune", "figures") else ""
+    return f"{first} " if first in [command.__name__ for command in COMMANDS] else ""
