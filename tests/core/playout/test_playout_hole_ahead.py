@@ -113,3 +113,16 @@ def test_one_number_that_ran_ahead_does_not_blind_the_check(
     for seq in (70, 71):
         buffer.offer(seq, point(seq), 401 * MS)
     assert lane(buffer, 405.0, 1) == "X"
+
+
+def test_two_repairs_of_two_clocks_are_not_compared(new_buffer: Build, point: Point, lane: Lane) -> None:
+    """5 is stamped by the builder, 8 by the leader an hour ahead; both came behind the other's newest."""
+    buffer = new_buffer(2, window_ms=100.0)
+    hour_ms = 3_600_000.0
+    old_ns = 1_000 * MS
+    buffer.offer(20, point(20, leader_ms=hour_ms + 200.0), 0, lateness_ns=old_ns)
+    buffer.offer(5, point(5), 1 * MS)
+    buffer.offer(21, point(21), 2 * MS, lateness_ns=old_ns)
+    buffer.offer(8, point(8, leader_ms=hour_ms + 80.0), 3 * MS)
+    assert lane(buffer, 5.0, 1) == "5"
+    assert buffer.stats.aged_dropped == 2

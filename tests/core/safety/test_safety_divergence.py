@@ -6,10 +6,10 @@ from typing import Literal
 
 import msgspec
 import pytest
+
 from bench.guard_campaign import FEEDS, detection_ms, guard_of, trips
 from bench.guard_campaign import figures_of as campaign_figures
 from bench.guard_plant import FAULTS, MS, RECORDED, Arm, motions, shaped, watch
-
 from steadyhand.core.safety.divergence import (
     DivergenceGuard,
     MarginGuard,

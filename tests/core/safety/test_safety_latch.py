@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from steadyhand.core.safety.episodes import REMEMBERED_EPISODES
+from steadyhand.core.safety.episodes import REMEMBERED_EPISODES, EpisodeBook
 from steadyhand.core.safety.latch import (
     TABLE,
     Effect,
@@ -247,6 +247,13 @@ def test_256_episodes_are_remembered() -> None:
     assert REMEMBERED_EPISODES == 256
 
 
+def test_a_flood_of_episodes_within_one_stop_does_not_grow_the_book_either() -> None:
+    book = EpisodeBook()
+    for episode_id in range(1, 3 * REMEMBERED_EPISODES):
+        book.note(7, episode_id)
+    assert len(book._present) == REMEMBERED_EPISODES
+
+
 def test_the_episodes_of_a_stop_are_settled_once() -> None:
     machine = machine_in(S.STREAMING)
     estop(machine, 1)
@@ -297,6 +304,10 @@ def test_the_oldest_settled_episode_is_forgotten_first() -> None:
                 fault_sub_code=32,
             ),
             "the controller is in fault 1/32",
+        ),
+        (
+            ResetConditions(frame_age_ns=0, estop_pressed=False, fastest_joint_deg_s=0.0, fault_code=3),
+            "the controller is in fault 3/0",
         ),
         (
             ResetConditions(frame_age_ns=0, estop_pressed=False, fastest_joint_deg_s=9.0),
