@@ -10,7 +10,7 @@ from rich.table import Table as RichTable
 
 from bench.harness import Table, machine
 
-BENCHES = ("playout_cost", "frontier")
+BENCHES = ("playout_cost", "frontier", "shaper_cost", "guard_campaign", "tick_lateness")
 OUT = Path(__file__).with_name("out.json")
 
 

@@ -1,6 +1,7 @@
 """The control port through real sockets: every line is answered, and nothing sent to it stops the proxy."""
 
 import json
+import select
 import socket
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -10,7 +11,7 @@ import pytest
 
 from steadyhand.core.link import LinkProfile
 from steadyhand.edge.impairment import Forward, ImpairmentClient, ImpairmentProxy, ProxyConfig, running
-from steadyhand.edge.impairment.admin import MAX_CLIENTS, MAX_LINE_BYTES
+from steadyhand.edge.impairment.admin import MAX_CLIENTS, MAX_LINE_BYTES, LineBuffer
 from steadyhand.ground.errors import InputError
 
 IDEAL = LinkProfile(name="ideal")
@@ -94,6 +95,18 @@ def test_a_hostile_line_is_answered_with_its_error_and_the_port_goes_on(
     assert status["ok"] is True
 
 
+def test_a_line_without_an_end_takes_no_memory() -> None:
+    buffer = LineBuffer()
+    for _ in range(1000):
+        buffer.add(b"x" * 4096)
+    assert len(buffer) <= MAX_LINE_BYTES + 1
+    buffer.add(b"\nstatus\nstat")
+    line = buffer.take()
+    assert line is not None
+    assert len(line) > MAX_LINE_BYTES
+    assert (buffer.take(), buffer.take()) == (b"status", None)
+
+
 def test_a_client_that_never_reads_or_hangs_up_stops_nobody(
     start: Start, raw: Raw, client_of: ClientOf
 ) -> None:
@@ -119,6 +132,10 @@ def test_over_the_limit_of_clients_the_next_waits_its_turn(start: Start, raw: Ra
         answers(connection, 1)
     waiting = raw(proxy)
     waiting.sendall(b"status\n")
+    for connection in served:  # turns enough to have answered it
+        connection.sendall(b"status\n")
+        answers(connection, 1)
+    assert not select.select([waiting], [], [], 0.0)[0]
     served[0].close()
     assert answers(waiting, 1)[0]["ok"] is True
 

@@ -152,7 +152,7 @@ WORDS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.one_of(st.text(max_size=200), st.lists(WORDS, max_size=20).map(" ".join)))
 def test_any_line_is_a_command_or_a_refusal(line: str) -> None:
     with suppress(InputError):

@@ -79,15 +79,36 @@ def test_the_sender_longest_silent_makes_room_for_a_new_one(
 ) -> None:
     monkeypatch.setattr(udp_flow_module, "MAX_SOURCES", 2)
     follower = udp()
-    senders = [udp() for _ in range(3)]
+    first, second, third = udp(), udp(), udp()
     proxy = start(udp=towards(follower), link=IDEAL)
     seen = []
-    for sender in (*senders, senders[0]):
+    for sender in (first, second, first, third):
         sender.sendto(b"hello", proxy.flows[0].listen)
         seen.append(follower.recvfrom(100)[1])
+    assert seen[2] == seen[0]
     assert proxy.flows[0].status().sources == 2
-    follower.sendto(b"answer", seen[3])
-    assert senders[0].recv(100) == b"answer"
+    follower.sendto(b"answer", seen[0])
+    assert first.recv(100) == b"answer"
+
+
+def test_what_was_under_way_for_a_sender_that_made_room_is_counted_as_refused(
+    udp: MakeSocket,
+    start: Start,
+    client_of: ClientOf,
+    towards: Towards,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(udp_flow_module, "MAX_SOURCES", 1)
+    follower, first, second = udp(), udp(), udp()
+    proxy = start(udp=towards(follower), link=LinkProfile(delay_ms=50.0), admin_port=0)
+    client = client_of(proxy)
+    first.sendto(b"first", proxy.flows[0].listen)
+    while client.status().udp["to_follower"].counters.received == 0:
+        pass
+    second.sendto(b"second", proxy.flows[0].listen)
+    assert follower.recv(100) == b"second"
+    counters = client.status().udp["to_follower"].counters
+    assert (counters.received, counters.delivered, counters.refused) == (2, 1, 1)
 
 
 def test_a_thousand_datagrams_arrive_whole_and_in_order(
@@ -183,9 +204,9 @@ def test_the_counters_balance_and_the_lateness_is_told(
         pass
     assert counters.delivered + counters.lost + counters.queued == 100
     assert 20 < counters.lost < 80
-    late = client.status().lateness_us
-    assert late.samples == counters.delivered
-    assert 0.0 <= late.p50 <= late.p99 <= late.max
+    late = client.status().lateness
+    assert late.count == counters.delivered
+    assert 0.0 <= late.p50_us <= late.p99_us <= late.max_us
 
 
 def test_a_port_in_use_is_one_line_and_nothing_stays_open(opened: ExitStack, udp: MakeSocket) -> None:

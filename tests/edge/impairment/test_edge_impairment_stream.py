@@ -67,6 +67,14 @@ def test_what_an_endless_outage_refuses_waits_at_the_door_until_the_link_changes
     assert stream.wants_more
 
 
+def test_the_door_is_tried_again_before_what_is_under_way_is_due() -> None:
+    lane, stream = stream_on(LinkProfile(delay_ms=1000.0))
+    stream.offer(b"far", 0)
+    lane.set_link(LinkProfile(outages=(Outage(start_ms=0.0, duration_ms=float("inf")),)), MS)
+    stream.offer(b"refused", MS)
+    assert stream.next_due_ns == MS + RETRY_NS
+
+
 def test_a_lost_row_of_a_trace_holds_the_stream_until_a_row_that_passes() -> None:
     trace = LinkTrace(t_ns=(0, 100 * MS), delay_ns=(LOST, 5 * MS), period_ns=1000 * MS)
     _, stream = stream_on(LinkProfile(trace=trace))

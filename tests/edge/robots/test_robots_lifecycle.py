@@ -1,6 +1,7 @@
 """Both lifecycles, over the whole product of states and events."""
 
 import itertools
+from pathlib import Path
 
 import pytest
 
@@ -77,3 +78,22 @@ def test_motion_is_reached_through_the_probe_alone() -> None:
 def test_the_control_port_knows_no_settling() -> None:
     assert S.SETTLING not in {state for state, _ in CONTROL_TABLE}
     assert S.SETTLING not in CONTROL_TABLE.values()
+
+
+DOCUMENT = Path(__file__).parents[3] / "docs" / "robots.md"
+DATA_COLUMNS = (E.CONFIGURE, E.START, E.ACCEPTED, E.GAVE_UP, E.END, E.FAIL, E.RECOVER, E.CLOSE)
+CONTROL_COLUMNS = (E.CONFIGURE, E.START, E.END, E.FAIL, E.RECOVER, E.CLOSE)
+
+
+@pytest.mark.parametrize(
+    ("title", "table", "columns"),
+    [("data port", DATA_TABLE, DATA_COLUMNS), ("control port", CONTROL_TABLE, CONTROL_COLUMNS)],
+)
+def test_the_documents_tables_are_the_codes(title: str, table: Table, columns: tuple[PortEvent, ...]) -> None:
+    rows = DOCUMENT.read_text(encoding="utf-8").split(f"\n| {title} |")[1].split("\n\n")[0].splitlines()[2:]
+    written: dict[tuple[PortState, PortEvent], PortState] = {}
+    for row in rows:
+        state, *cells = (cell.strip() for cell in row.strip("|").split("|"))
+        pairs = zip(columns, cells, strict=True)
+        written |= {(S(state), event): S(cell) for event, cell in pairs if cell != "–"}
+    assert written == dict(table)

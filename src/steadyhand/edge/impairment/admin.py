@@ -22,6 +22,37 @@ Answer = Callable[[str], dict[str, Any]]
 """Carries out one line; raises InputError where it cannot be used."""
 
 
+class LineBuffer:
+    """Splits what comes into lines; of a line that is too long it keeps only enough to know."""
+
+    __slots__ = ("_held",)
+
+    def __init__(self) -> None:
+        self._held = bytearray()
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def add(self, data: bytes) -> None:
+        """Take in what has come."""
+        self._held += data
+        if not self.has_line:
+            del self._held[MAX_LINE_BYTES + 1 :]
+
+    @property
+    def has_line(self) -> bool:
+        """Whether a whole line is there."""
+        return b"\n" in self._held
+
+    def take(self) -> bytes | None:
+        """The next whole line without its end; None where there is none."""
+        line, newline, rest = self._held.partition(b"\n")
+        if not newline:
+            return None
+        self._held = rest
+        return bytes(line)
+
+
 class _Client:
     """What has come from one client, and what it has still to be told."""
 
@@ -29,22 +60,13 @@ class _Client:
 
     def __init__(self, accepted: socket.socket) -> None:
         self.socket = accepted
-        self.incoming = bytearray()
+        self.incoming = LineBuffer()
         self.outgoing = bytearray()
 
     @property
     def has_work(self) -> bool:
         """An answer to send, or a line to answer."""
-        return bool(self.outgoing) or b"\n" in self.incoming
-
-    def take_line(self) -> bytes | None:
-        """The next whole line; of one that is too long only enough is kept to say so at its end."""
-        line, newline, rest = self.incoming.partition(b"\n")
-        if not newline:
-            del self.incoming[MAX_LINE_BYTES + 1 :]
-            return None
-        self.incoming = rest
-        return bytes(line)
+        return bool(self.outgoing) or self.incoming.has_line
 
 
 class AdminPort:
@@ -93,7 +115,7 @@ class AdminPort:
         if not data:
             self._forget(client)
             return
-        client.incoming += data
+        client.incoming.add(data)
         self._answer_one(client)
 
     def write(self, ready: socket.socket) -> None:
@@ -119,7 +141,7 @@ class AdminPort:
     def _answer_one(self, client: _Client) -> None:
         """Answer the next line, unless the answer before has still to be sent; send what there is."""
         if not client.outgoing:
-            line = client.take_line()
+            line = client.incoming.take()
             if line is not None:
                 client.outgoing += self._reply(line)
         try:

@@ -51,8 +51,8 @@ class Pipe:
 
     @property
     def wants_to_read(self) -> bool:
-        """Whether to wait for the source; a killed lane leaves it unread, so that its sender fills up."""
-        return not self._outgoing and self._schedule.wants_more
+        """Whether to wait for the source; a killed lane or a full window leaves it unread."""
+        return self._schedule.wants_more
 
     @property
     def wants_to_write(self) -> bool:

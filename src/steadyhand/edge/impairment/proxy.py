@@ -7,7 +7,6 @@ never spins: only the data plane does.
 
 import select
 import socket
-import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from typing import Any, Final, assert_never
@@ -15,6 +14,7 @@ from typing import Any, Final, assert_never
 import msgspec
 
 from steadyhand.core.link import PROFILES, LinkProfile
+from steadyhand.edge.clock import SYSTEM_CLOCK
 from steadyhand.edge.impairment.addresses import Forward
 from steadyhand.edge.impairment.admin import AdminPort
 from steadyhand.edge.impairment.commands import (
@@ -30,12 +30,12 @@ from steadyhand.edge.impairment.commands import (
     parse_command,
 )
 from steadyhand.edge.impairment.lane import Direction
-from steadyhand.edge.impairment.lateness import Lateness
 from steadyhand.edge.impairment.network import Network
 from steadyhand.edge.impairment.scenario import ScenarioPlayer
 from steadyhand.edge.impairment.status import ProxyStatus
 from steadyhand.edge.impairment.tcp_relay import TcpRelay
 from steadyhand.edge.impairment.udp_flow import Route, UdpFlow
+from steadyhand.edge.lateness import LatenessHistogram
 from steadyhand.ground.stamps import NS_PER_S, s_from_ns
 
 PACKETS_PER_ANSWER: Final = 500
@@ -87,7 +87,7 @@ class ImpairmentProxy:
         scenario: what it plays.
     """
 
-    def __init__(self, config: ProxyConfig, *, clock: Callable[[], int] = time.monotonic_ns) -> None:
+    def __init__(self, config: ProxyConfig, *, clock: Callable[[], int] = SYSTEM_CLOCK.now_ns) -> None:
         """Open every socket, or none.
 
         Raises:
@@ -99,7 +99,7 @@ class ImpairmentProxy:
         links: dict[Direction, LinkProfile] = {"to_follower": config.link, "to_operator": config.back}
         self.network: Network[Route] = Network(links, seed=config.seed, now_ns=self._opened_ns)
         self.scenario = ScenarioPlayer()
-        self._lateness = Lateness()
+        self._lateness = LatenessHistogram()
         self._stopping = False
         self._known_links = config.known_links
         with ExitStack() as opened:
@@ -188,7 +188,7 @@ class ImpairmentProxy:
             control=self.network.control_status({} if relay is None else relay.counters),
             flows=tuple(flow.status() for flow in self.flows),
             relay=None if relay is None else relay.status(),
-            lateness_us=self._lateness.report(),
+            lateness=self._lateness.summary(),
             steps_left=self.scenario.steps_left,
             played=tuple(self.scenario.played),
         )
@@ -255,6 +255,6 @@ class ImpairmentProxy:
                 sender.sendto(delivery.data, address)
             except OSError:  # no room, no route, or its sender's socket made room for another
                 schedule.note_refused(delivery)
-            self._lateness.note(self._clock() - delivery.due_ns)
+            self._lateness.add(self._clock() - delivery.due_ns)
         if self.relay is not None:
             self.relay.deliver(self._clock)

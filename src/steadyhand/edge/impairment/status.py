@@ -2,9 +2,9 @@
 
 import msgspec
 
-from steadyhand.edge.impairment.lateness import LatenessReport
 from steadyhand.edge.impairment.pipe import ByteCounters
 from steadyhand.edge.impairment.schedule import Counters
+from steadyhand.edge.lateness import LatenessSummary
 
 
 class UdpLaneStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,7 +64,7 @@ class ProxyStatus(msgspec.Struct, frozen=True, kw_only=True):
         control: the control lanes by direction.
         flows: the flows of datagrams.
         relay: the control path, where there is one.
-        lateness_us: scheduling error.
+        lateness: from when a datagram was due to when it was handed to the kernel.
         steps_left: steps of the scenario still to come.
         played: what scenarios have done so far, the newest twenty, as «5.000 s: kill both».
     """
@@ -75,6 +75,6 @@ class ProxyStatus(msgspec.Struct, frozen=True, kw_only=True):
     control: dict[str, ControlLaneStatus]
     flows: tuple[FlowStatus, ...]
     relay: ControlStatus | None
-    lateness_us: LatenessReport
+    lateness: LatenessSummary
     steps_left: int
     played: tuple[str, ...]

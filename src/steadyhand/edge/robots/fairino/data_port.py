@@ -1,7 +1,7 @@
 """FAIRINO's data port: setpoints by UDP, the state by CNDE, nothing waited for."""
 
 from collections.abc import Sequence
-from typing import assert_never
+from typing import Final, assert_never
 
 from steadyhand.core.safety.writes import WriteOutcome
 from steadyhand.edge.robots.data_port import DataPort
@@ -26,7 +26,7 @@ from steadyhand.edge.robots.reports import (
 from steadyhand.ground.errors import ConfigError
 from steadyhand.ground.stamps import s_from_ns
 
-MAX_JOINTS = 6
+MAX_JOINTS: Final = 6
 
 
 class FairinoDataPort(DataPort):

@@ -1,6 +1,7 @@
 """Where a controller listens. The vendor fixes the numbers; a simulated robot gets an address of its own."""
 
 import ipaddress
+from typing import Final
 
 import msgspec
 
@@ -21,7 +22,7 @@ class FairinoPorts(msgspec.Struct, frozen=True, kw_only=True):
     servoj: int = 20007
 
 
-VENDOR_PORTS = FairinoPorts()
+VENDOR_PORTS: Final = FairinoPorts()
 
 
 def require_address(address: str) -> str:

@@ -6,10 +6,10 @@ stream that advances meanwhile starts with a gap, and a gap is a runaway: 4.8° 
 stands in; nobody else may write until it has seen some of *its own* setpoints come back.
 
 How it sees them: over UDP a setpoint is not answered, but the state feed echoes the last one that was
-queued (`last_servoJ_target`). Each of the probe's setpoints carries a mark, a different handful of
-millionths of a degree, so that an echo names the setpoint it belongs to and none that was there
-before. XML-RPC would answer each setpoint with a code, but it blocks, and it would prove another
-channel than the one used afterwards.
+queued (`last_servoJ_target`). Each of the probe's setpoints carries a mark, another few ten-thousandths
+of a degree, so that an echo names the setpoint it belongs to and none that was there before. XML-RPC
+would answer each setpoint with a code, but it blocks, and it would prove another channel than the one
+used afterwards.
 
 A pure machine: it is told the time and the newest state, and answers what to do.
 """
@@ -34,10 +34,12 @@ RESTART_NS: Final = 200 * NS_PER_MS
 """How often the start of the stream is repeated until something was taken: inside the window it may
 have been refused, and it may have been lost."""
 
-_BASE_DECIMALS: Final = 4
-_MARKS: Final = 80
+GRID_DEG: Final = 3e-5
+"""What setpoints of the probe are multiples of. Five decimals, so the wire carries them exactly; and
+twice what a 32-bit float resolves at 180°, should a controller keep its setpoints in one."""
+
+_MARKS: Final = 40
 _FIRST_MARK: Final = 10
-_MILLIONTHS: Final = 1_000_000
 _REMEMBERED: Final = 64
 
 
@@ -82,7 +84,7 @@ class AcceptanceProbe:
         One that was there before does not: it may stem from an earlier probe of the same pose.
         """
         self._newest = measured
-        echo = None if measured.accepted_target_deg is None else _in_millionths(measured.accepted_target_deg)
+        echo = None if measured.accepted_target_deg is None else _on_grid(measured.accepted_target_deg)
         if echo is None or echo == self._last_echo:
             return
         self._last_echo = echo
@@ -165,19 +167,17 @@ class AcceptanceProbe:
         newest = self._newest
         if newest is None:
             raise RuntimeError("a probe does not send before it has seen the arm")
-        mark = (_FIRST_MARK + self.attempts % _MARKS) / _MILLIONTHS
+        mark = _FIRST_MARK + self.attempts % _MARKS
         self.attempts += 1
         self._waiting_for = "a setpoint to be taken"
-        base = self._held_deg or tuple(round(joint, _BASE_DECIMALS) for joint in newest.joints_deg)
-        marked = tuple(joint + mark for joint in base)
-        key = _in_millionths(marked)
-        if key is not None:
-            self._sent.pop(key, None)
-            self._sent[key] = base
+        base = self._held_deg or newest.joints_deg
+        key = tuple(_marked(joint, mark) for joint in base)
+        self._sent.pop(key, None)
+        self._sent[key] = base
         if len(self._sent) > _REMEMBERED:
             self._sent.popitem(last=False)
-        self._last_sent_deg = marked
-        return Send(marked)
+        self._last_sent_deg = tuple(units * GRID_DEG for units in key)
+        return Send(self._last_sent_deg)
 
 
 PROBE_LADDER: Final = (
@@ -190,9 +190,15 @@ PROBE_LADDER: Final = (
 )
 
 
-def _in_millionths(joints_deg: tuple[float, ...]) -> tuple[int, ...] | None:
-    """A setpoint as the wire's six decimals carry it; None where it is not finite."""
+def _marked(joint_deg: float, mark: int) -> int:
+    """A joint in grid units, marked towards zero: away from its limits, if the arm stands at one."""
+    units = round(joint_deg / GRID_DEG)
+    return units - mark if units > 0 else units + mark
+
+
+def _on_grid(joints_deg: tuple[float, ...]) -> tuple[int, ...] | None:
+    """The multiples of the grid nearest to a setpoint; None where it is not finite."""
     try:
-        return tuple(round(joint * _MILLIONTHS) for joint in joints_deg)
+        return tuple(round(joint / GRID_DEG) for joint in joints_deg)
     except (ValueError, OverflowError):
         return None
