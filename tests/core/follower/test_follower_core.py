@@ -32,6 +32,7 @@ from steadyhand.core.follower.outputs import (
 )
 from steadyhand.core.safety.latch import StopCause, StopKind
 from steadyhand.core.safety.writes import WriteOutcome
+from steadyhand.ground.robot_state import RobotState
 from steadyhand.ground.setpoint import Setpoint
 from steadyhand.wire import action_pb2
 from steadyhand.wire.action_frame import encode_sealed
@@ -589,9 +590,42 @@ def test_the_report_fits_a_telemetry_frame_and_says_what_the_buffer_does(rig: An
     state = rig.core.report(rig.now_ns, 1_700_000_000.0)
     assert state.extras["playout"]["released"] == rig.core.stream.buffer.stats.released
     assert state.extras["engage"] == "streaming"
-    assert set(state.safety) >= {"stream_shaper", "divergence", "joint_speed"}
-    room = telemetry_room_bytes("arm", sealed=True)
-    assert len(fit_state(state, room_bytes=room)) <= room
+    assert state.safety == {"any_tripped": False}
+    assert_whole(state)
+
+
+def assert_whole(state: RobotState) -> None:
+    """The state fits a sealed telemetry datagram with nothing shed."""
+    room = telemetry_room_bytes("a-robot-name-of-length", sealed=True)
+    payload = fit_state(state, room_bytes=room)
+    assert len(payload) <= room
+    assert b'"shed"' not in payload
+
+
+def test_a_stopped_arm_still_tells_everything_in_one_datagram(rig: Any) -> None:
+    rig.engage()
+    rig.stream(60)
+    for _ in range(12):
+        rig.tick()
+    rig.deliver(estop(rig, 2**63))
+    state = rig.core.report(rig.now_ns, 1_700_000_000.0)
+    assert state.extras["stop_cause"]["kind"] == "stall"
+    assert "nothing has arrived" in state.extras["playout"]["last_stall"]
+    assert state.extras["estop_ack"] == [7, 2**63]
+    assert_whole(state)
+
+
+def test_a_tripped_guard_is_told_with_its_reason(rig: Any) -> None:
+    rig.engage()
+    rig.stream(40, step_deg=0.0)
+    rig.in_the_arm = type(rig.in_the_arm)((2.0 * k, *HOME[1:]) for k in range(1, 30))
+    rig.stream(25, step_deg=0.0)
+    state = rig.core.report(rig.now_ns, 1_700_000_000.0)
+    told = [entry for entry in state.safety.values() if isinstance(entry, dict) and entry["tripped"]]
+    assert told
+    assert told[0]["last_reason"]
+    assert state.safety["any_tripped"] is True
+    assert_whole(state)
 
 
 def test_command_latency_is_wall_now_minus_the_leaders_stamp(rig: Any) -> None:
