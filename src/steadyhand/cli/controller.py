@@ -17,6 +17,7 @@ def controller(
     seed: int = 0,
     pose: str | None = None,
     admin_port: int = 0,
+    realtime: bool = False,
 ) -> None:
     """Serve a simulated controller until it is interrupted.
 
@@ -40,6 +41,8 @@ def controller(
         Where the arm stands at power-on: six angles in degrees, separated by commas.
     admin_port
         UDP port of the console on loopback; 0 lets the system choose.
+    realtime
+        Ask the machine for a punctual process (real-time class, locked memory), and say what it granted.
     """
     settings = ControllerSettings(
         model=model,
@@ -52,7 +55,7 @@ def controller(
     # Late, so that a mistyped option is answered before the servers are loaded.
     from steadyhand.nodes.controller.node import serve
 
-    serve(settings, lambda line: print(line, flush=True))
+    serve(settings, lambda line: print(line, flush=True), realtime=realtime)
 
 
 def _read_pose(text: str) -> tuple[float, ...]:

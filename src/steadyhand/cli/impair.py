@@ -17,11 +17,13 @@ from steadyhand.edge.impairment import netem as kernel
 from steadyhand.edge.impairment.addresses import Forward, parse_forward
 from steadyhand.edge.impairment.commands import Play, parse_scenario
 from steadyhand.edge.impairment.proxy import ImpairmentProxy, ProxyConfig
-from steadyhand.edge.impairment.realtime import take_fifo
 from steadyhand.edge.impairment.status import ProxyStatus
+from steadyhand.edge.realtime import PROXY_PRIORITY, Granted, RealtimeReport, RealtimeRequest, ask_for
 from steadyhand.ground.errors import InputError
 
 SUMMARY_EVERY_S: Final = 0.5
+LINK_CHARS: Final = 24
+REALTIME: Final = RealtimeRequest(priority=PROXY_PRIORITY, shallow_idle=False, quiet_collector=False)
 _ENDS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -99,9 +101,9 @@ def _run(config: ProxyConfig, scenario: str | None) -> None:
     try:
         with _ended_by_signals(proxy.stop), _summary(proxy):
             # After the summary's thread has begun: a thread inherits its maker's scheduling class.
-            granted = take_fifo()
+            report = ask_for(REALTIME)
             gc.freeze()
-            print(ready_line(proxy, granted), flush=True)
+            print(ready_line(proxy, scheduling(report)), flush=True)
             proxy.play(play.steps)
             proxy.run()
         print(f"impair ended: {summary_line(proxy.status())}", flush=True)
@@ -109,7 +111,15 @@ def _run(config: ProxyConfig, scenario: str | None) -> None:
         proxy.close()
 
 
-def ready_line(proxy: ImpairmentProxy, scheduling: str) -> str:
+def scheduling(report: RealtimeReport) -> str:
+    """The scheduling class that was granted, or why it was not."""
+    for answer in report.answers:
+        if answer.what == "scheduling":
+            return answer.detail if isinstance(answer, Granted) else f"no real time: {answer.reason}"
+    return "no real time"
+
+
+def ready_line(proxy: ImpairmentProxy, scheduled: str) -> str:
     """Where it listens and what it obeys, in one line; scripts read the ports from it."""
     status = proxy.status()
     places = [f"{flow.name} {flow.listen} -> {flow.target}" for flow in status.flows]
@@ -118,24 +128,27 @@ def ready_line(proxy: ImpairmentProxy, scheduling: str) -> str:
     if proxy.admin is not None:
         places.append(f"admin 127.0.0.1:{proxy.admin.port}")
     links = f"link {status.udp['to_follower'].link}, back {status.udp['to_operator'].link}"
-    return f"impair ready: {', '.join(places)}; {links}; seed {status.seed}; {scheduling}"
+    return f"impair ready: {', '.join(places)}; {links}; seed {status.seed}; {scheduled}"
 
 
 def summary_line(status: ProxyStatus) -> str:
-    """How things stand, in one line."""
+    """How things stand, in one line: of each direction what came out of what went in, and the gone."""
     parts = []
     for direction, lane in status.udp.items():
         counters = lane.counters
-        gone = counters.lost + counters.overflowed + counters.refused
-        parts.append(
-            f"{direction} {lane.link if lane.alive else 'KILLED'}: in {counters.received} out "
-            f"{counters.delivered} lost {gone} killed {counters.killed} queued {counters.queued}"
-        )
+        gone = {
+            "doubled": counters.doubled,
+            "lost": counters.lost,
+            "killed": counters.killed,
+            "dropped": counters.overflowed + counters.refused,
+        }
+        link = lane.link if len(lane.link) <= LINK_CHARS else f"{lane.link[: LINK_CHARS - 1]}…"
+        words = [f"{direction} {link if lane.alive else 'KILLED'} {counters.delivered}/{counters.received}"]
+        parts.append(", ".join(words + [f"{count} {what}" for what, count in gone.items() if count]))
     if status.relay is not None:
         alive = all(lane.alive for lane in status.control.values())
-        parts.append(f"control {'alive' if alive else 'KILLED'}: {status.relay.connections} open")
-    late = status.lateness_us
-    return " | ".join([*parts, f"late p99 {late.p99:.0f} µs, max {late.max:.0f} µs"])
+        parts.append(f"control {f'{status.relay.connections} open' if alive else 'KILLED'}")
+    return " | ".join([*parts, f"late p99 {status.lateness.p99_us:.0f} µs"])
 
 
 def _forward(text: str | None, where: str) -> Forward | None:

@@ -176,6 +176,19 @@ def test_a_speed_needs_a_baseline() -> None:
     assert speeds.observe((20.0,), 200 * MS) == pytest.approx([100.0])
 
 
+def test_the_baseline_is_the_shortest_that_is_long_enough() -> None:
+    speeds = BaselineSpeed(0)
+    speeds.observe((0.0,), 0)
+    speeds.observe((50.0,), 100 * MS)
+    assert speeds.observe((60.0,), 300 * MS) == pytest.approx([50.0])  # from 100 ms, not from 0
+
+
+def test_the_feeds_jitter_lengthens_the_baseline_at_both_ends() -> None:
+    speeds = BaselineSpeed(8 * MS)
+    speeds.observe((0.0,), 0)
+    assert speeds.observe((21.6,), 200 * MS) == pytest.approx([100.0])
+
+
 def test_a_forgotten_baseline_starts_anew() -> None:
     speeds = BaselineSpeed(0)
     for at_ms in range(0, 400, 8):

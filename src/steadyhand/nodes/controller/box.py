@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from steadyhand.core.controller.admission import ServoFrame
 from steadyhand.core.controller.codes import ReturnCode
@@ -12,7 +12,7 @@ from steadyhand.edge.clock import MonotonicClock
 from steadyhand.ground.arms import ArmModel
 from steadyhand.ground.stamps import NS_PER_S
 
-N_OUTPUTS = 16
+N_OUTPUTS: Final = 16
 
 
 class ControlBox:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from steadyhand.edge.clock import SYSTEM_CLOCK, MonotonicClock
+from steadyhand.edge.realtime import CONTROLLER_PRIORITY, RealtimeRequest, ask_for
 from steadyhand.edge.robots.fairino.ports import FairinoPorts, require_address
 from steadyhand.ground.errors import InputError
 from steadyhand.nodes.controller.box import ControlBox
@@ -126,21 +127,22 @@ def _port_of(bound: socket.socket) -> int:
     return name[1]
 
 
-def serve(settings: ControllerSettings, say: Callable[[str], None]) -> None:
+def serve(settings: ControllerSettings, say: Callable[[str], None], *, realtime: bool = False) -> None:
     """Serve until SIGTERM or SIGINT.
 
     Args:
         settings: which controller, and where.
-        say: prints one line: that it is ready, and what the console answers.
+        say: prints one line: what was granted, that it is ready, and what the console answers.
+        realtime: ask the machine for a punctual process, below the data plane's priority.
 
     Raises:
         InputError: it cannot be built, or cannot listen.
     """
     with asyncio.Runner(loop_factory=make_loop) as runner:
-        runner.run(_serve(settings, say))
+        runner.run(_serve(settings, say, realtime=realtime))
 
 
-async def _serve(settings: ControllerSettings, say: Callable[[str], None]) -> None:
+async def _serve(settings: ControllerSettings, say: Callable[[str], None], *, realtime: bool) -> None:
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: say(_fault_line(context)))
     stop = asyncio.Event()
@@ -156,6 +158,11 @@ async def _serve(settings: ControllerSettings, say: Callable[[str], None]) -> No
             with contextlib.suppress(OSError, ValueError):
                 console = Console(node.box, say, sys.stdin.fileno())
                 console.attach(loop)
+        if realtime:
+            # The loop makes reference cycles, which a collector that is off would keep.
+            request = RealtimeRequest(priority=CONTROLLER_PRIORITY, quiet_collector=False)
+            for line in ask_for(request).lines():
+                say(line)
         say(node.ready_line)
         await stop.wait()
     finally:
