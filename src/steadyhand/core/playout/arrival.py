@@ -7,7 +7,6 @@ put in sequence order, and what then stands above the high-water mark is dropped
 
 import math
 from collections import deque
-from typing import Final
 
 import msgspec
 
@@ -20,12 +19,10 @@ from steadyhand.core.playout.config import (
     PROBATION_DATAGRAMS,
 )
 from steadyhand.core.playout.flush import forget_numbering
-from steadyhand.core.playout.state import Entry, NumberingStart, PlayoutState
+from steadyhand.core.playout.state import UNKNOWN_CLOCK, Entry, NumberingStart, PlayoutState
 from steadyhand.core.playout.verdicts import Offer
 from steadyhand.ground.seq import HALF_WINDOW, SEQ_MASK, SEQ_MODULUS, signed_distance, unwrap
 from steadyhand.ground.setpoint import Setpoint, StampSource
-
-UNKNOWN_CLOCK: Final = -1
 
 
 class Arrival(msgspec.Struct, frozen=True, gc=False):

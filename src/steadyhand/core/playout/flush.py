@@ -6,7 +6,7 @@ target, the loss and jitter averages); what does not is everything that belonged
 
 from steadyhand.core.playout.arrival_health import STAMP_LEAP_S
 from steadyhand.core.playout.config import NUMBERING_JUMP
-from steadyhand.core.playout.state import PlayoutState
+from steadyhand.core.playout.state import UNKNOWN_CLOCK, PlayoutState
 from steadyhand.core.playout.verdicts import Stall, StallCause, StallReport
 from steadyhand.ground.seq import SEQ_MODULUS, unwrap
 from steadyhand.ground.stamps import NS_PER_S
@@ -121,6 +121,6 @@ def queue_span_s(state: PlayoutState) -> float:
     if not state.queue:
         return 0.0
     head, tail = state.queue[0], state.queue[-1]
-    if head.clock == tail.clock:
+    if head.clock == tail.clock != UNKNOWN_CLOCK:
         return min(STAMP_LEAP_S, max(0.0, tail.stamp_s - head.stamp_s))
     return (tail.number - head.number) * state.config.period_ns / NS_PER_S

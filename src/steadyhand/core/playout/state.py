@@ -21,6 +21,9 @@ from steadyhand.ground.stamps import NS_PER_S
 
 MAX_TOMBSTONES: Final = 1024
 
+UNKNOWN_CLOCK: Final = -1
+"""Of a repair whose stamp is of another source than the newest's: it compares with nothing."""
+
 
 class Entry(msgspec.Struct, frozen=True, gc=False):
     """One queued setpoint.

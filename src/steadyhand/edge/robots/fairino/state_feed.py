@@ -200,6 +200,9 @@ class StateFeed:
                 if client.state is ClientState.REFUSED:
                     # Its reason counts, not that it hangs up afterwards.
                     break
+                if len(data) < READ_BYTES:
+                    # That was all there is; to ask again would only be told so.
+                    break
         except BlockingIOError:
             pass
         except OSError as error:
