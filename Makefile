@@ -40,7 +40,9 @@ test: dev system-deps
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -n $(JOBS) -W error -m "not soak"
+	$(BIN)/python -m pytest -n $(JOBS) -W error -m "not soak" --ignore tests/core/safety
+	$(BIN)/python -m pytest -n $(JOBS) -W error -m "not soak" tests/core/safety \
+		--cov steadyhand.core.safety --cov-branch --cov-report term:skip-covered --cov-fail-under 100
 	$(BIN)/python -O -m pytest -n $(JOBS) -q -m "not soak" tests/ground tests/wire tests/core
 
 soak: dev
