@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # Workers for the parallel test run; the soak runs one at a time on purpose.
 JOBS ?= 2
 
-.PHONY: venv dev system-deps demo test check soak bench figures rules proto clean
+.PHONY: venv dev system-deps demo test soak mutate bench figures rules proto clean
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "steadyhand needs Python 3.11 or later; none was found. Set PYTHON=/path/to/python."; exit 2; }
@@ -47,6 +47,10 @@ test: dev system-deps
 
 soak: dev
 	$(BIN)/python -m pytest -n $(JOBS) -W error -m soak
+
+# Every mutant of the safety rules is killed or explained (FILES=latch for one file; resumes after a stop).
+mutate: dev
+	nice $(BIN)/python -m bench.mutate $(FILES)
 
 bench: dev
 	$(BIN)/python -m bench

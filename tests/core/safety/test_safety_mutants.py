@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import pytest
 
 from steadyhand.core.safety.braking import (
@@ -12,12 +13,20 @@ from steadyhand.core.safety.braking import (
     motion_bounds,
     stop_distance_deg,
 )
-from steadyhand.core.safety.feed_forward import follow_together, within_limits
+from steadyhand.core.safety.divergence import (
+    MarginGuard,
+    StreamFigures,
+    divergence_guard,
+    lag_floor_s,
+    margin_floor_deg,
+)
+from steadyhand.core.safety.feed_forward import follow, follow_together, within_limits
 from steadyhand.core.safety.jerk import JerkState
 from steadyhand.core.safety.laws import MotionLaws
-from steadyhand.core.safety.shaper import ShaperMisuseError, StreamShaper
+from steadyhand.core.safety.shaper import Proposal, ShaperMisuseError, StreamShaper
 from steadyhand.core.safety.tcp_bound import TcpBound
-from steadyhand.ground.config_safety import StreamShaperConfig
+from steadyhand.ground.config_safety import DivergenceGuardConfig, StreamShaperConfig
+from steadyhand.ground.errors import ConfigError
 
 # ---- the shaper
 
@@ -226,3 +235,61 @@ def test_following_together_never_costs_a_joint_its_brake() -> None:
 @pytest.mark.parametrize(("position_deg", "velocity_deg_s"), [(60.0, 0.0), (60.0, 1.0), (-60.0, -1.0)])
 def test_to_stop_at_the_limit_itself_is_to_keep_it(position_deg: float, velocity_deg_s: float) -> None:
     assert within_limits(position_deg, velocity_deg_s, (-60.0, 60.0), BOUNDS)
+
+
+@pytest.mark.parametrize(("gap_deg", "side"), [(0.0, 1.0), (0.0, -1.0), (0.01, 1.0), (-0.01, -1.0)])
+def test_a_target_faster_than_a_very_low_ceiling_is_followed_the_right_way(
+    gap_deg: float, side: float
+) -> None:
+    (chosen,) = follow([gap_deg], [0.8 * side], [0.5 * side], 0.5, BOUNDS)
+    caught_up = braking_speed_deg_s(0.005, BOUNDS)
+    expected = 0.5 if gap_deg else 0.5 - caught_up  # at gap 0 the target's own step is to be given back
+    assert chosen == pytest.approx(side * expected)
+
+
+# ---- the divergence guard
+
+FIGURES = StreamFigures(
+    v_max_deg_s=130.0,
+    a_max_deg_s2=500.0,
+    period_ns=10_000_000,
+    joint_names=("j1", "j2"),
+    max_age_ns=100_000_000,
+)
+
+
+def test_a_margin_at_its_floor_constructs() -> None:
+    config = DivergenceGuardConfig(lag_s=0.080, form="margin", measured_lag_s=0.078)
+    floor_deg = margin_floor_deg(config, FIGURES)
+    MarginGuard(msgspec.structs.replace(config, margin_deg=floor_deg), FIGURES)
+
+
+def test_the_margin_form_looks_at_the_distance_and_not_at_the_angles() -> None:
+    watching = MarginGuard(DivergenceGuardConfig(lag_s=0.080, form="margin", margin_deg=3.0), FIGURES)
+    frame = Proposal(joints_deg=(40.0, -40.0), velocities_deg_s=(0.0, 0.0))
+    assert watching.judge(frame, (41.0, -41.0), age_ns=0, now_ns=0) is None
+
+
+def test_a_lag_is_rounded_up_with_a_nanosecond_of_grace_and_no_more() -> None:
+    floors = [
+        lag_floor_s(DivergenceGuardConfig(lag_s=1.0, measured_lag_s=lag_s))
+        for lag_s in (0.040000001, 0.040000002)
+    ]
+    assert floors == [0.040, 0.045]
+
+
+@pytest.mark.parametrize(
+    ("lag_s", "measured_s"), [(0.080 - 1e-9, 0.078), (0.078 + 0.015 - 0.005 + 1e-9, 0.078)]
+)
+def test_a_lag_a_nanosecond_off_its_range_is_not_refused(lag_s: float, measured_s: float) -> None:
+    divergence_guard(DivergenceGuardConfig(lag_s=lag_s, measured_lag_s=measured_s), FIGURES)
+
+
+@pytest.mark.parametrize(
+    ("options", "key"), [({"lag_s": 0.090}, "lag_s"), ({"window_slack_ms": 14.0}, "window_slack_ms")]
+)
+def test_a_window_that_is_refused_names_its_key(options: dict[str, float], key: str) -> None:
+    config = msgspec.structs.replace(DivergenceGuardConfig(lag_s=0.080, measured_lag_s=0.078), **options)
+    with pytest.raises(ConfigError) as refused:
+        divergence_guard(config, FIGURES)
+    assert str(refused.value).startswith(f"safety.divergence_guard.{key}: ")
