@@ -99,6 +99,39 @@ def test_idle_and_prefill_ticks_never_adapt(new_buffer: Build, send: Send, lane:
     assert buffer.target_depth == 20
 
 
+def test_an_underrun_is_one_graze_however_long_it_is_held(new_buffer: Build, play: Play) -> None:
+    """The ticks of the hold feed nothing, or a dead link would deepen the target once a second."""
+    buffer = new_buffer(20, max_depth=40)
+    before = [(10.0 * seq, seq) for seq in range(340)]
+    after = [(10.0 * seq, seq) for seq in range(1400, 1900)]
+    targets: set[tuple[bool, int]] = set()
+
+    def watch(now_ns: int) -> None:
+        targets.add((now_ns > 15_500 * MS, buffer.target_depth))
+
+    lane = play(buffer, before + after, until_ms=19_000, watch=watch)
+    assert lane.count("_") > 1000
+    assert targets == {(False, 20), (False, 25), (True, 25)}
+
+
+@pytest.mark.parametrize(("silent", "shrinks"), [(12, False), (2, True)])
+def test_only_windows_above_three_fifths_of_the_target_are_calm(
+    silent: int, shrinks: bool, new_buffer: Build, play: Play
+) -> None:
+    """Every second the queue goes down to some ten slots of 25, or to twenty: no graze, either way."""
+    buffer = new_buffer(20, max_depth=40, trim=True)
+    arrivals = []
+    for seq in range(4000):
+        pause = 17 if seq < 600 else silent
+        in_pause = seq >= 500 and seq % 100 < pause
+        arrivals.append((10.0 * (seq // 100 * 100 + pause if in_pause else seq), seq))
+    play(buffer, arrivals, until_ms=6_500)
+    assert buffer.target_depth == 25
+    buffer = new_buffer(20, max_depth=40, trim=True)
+    play(buffer, arrivals, until_ms=40_000)
+    assert (buffer.target_depth < 25) == shrinks
+
+
 def test_stall_flush_discards_the_adapt_windows_graze_evidence(
     new_buffer: Build, send: Send, lane: Lane, play: Play
 ) -> None:
@@ -136,7 +169,8 @@ def test_the_learned_target_survives_every_flush(
     send(buffer, range(1000, 1024), 7100.0)
     assert lane(buffer, 7100.0, 1) == "."
     send(buffer, [1024], 7110.0)
-    assert lane(buffer, 7110.0, 1) == "1000"
+    assert lane(buffer, 7110.0, 2) == "1000 1001"
+    assert buffer.target_depth == 25
 
 
 def test_health_shows_the_range_and_where_in_it_the_target_is(new_buffer: Build, play: Play) -> None:

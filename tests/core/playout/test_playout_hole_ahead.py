@@ -76,8 +76,13 @@ def test_one_hole_without_the_policy_is_one_event(new_buffer: Build, send: Send,
     lane(buffer, 0.0, 7)
     assert buffer.stats.hole_aheads == 1
     send(buffer, [24, 25, 26, 60, 61], 75.0)
-    lane(buffer, 80.0, 5)
+    lane(buffer, 80.0, 2)
     assert buffer.stats.hole_aheads == 2
+    # A flush ends the hole; the next one is another, though no clean tick lay between.
+    buffer.flush_lifecycle()
+    send(buffer, [70, 71, 72, 73, 120], 105.0)
+    lane(buffer, 110.0, 3)
+    assert buffer.stats.hole_aheads == 3
 
 
 def test_nothing_is_held_back_while_the_queue_is_still_prefilling(

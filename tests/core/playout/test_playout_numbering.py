@@ -187,6 +187,7 @@ def test_r3_a_change_of_numbering_while_engaged_flushes_and_needs_a_new_prepare_
     assert buffer.health(3_200 * MS).awaiting_prepare
     # However full the queue: nobody has said that this is the person who was leading.
     assert set(lane(buffer, 3_200.0, 20).split()) == {"a"}
+    assert buffer.stats.hold_ticks == 0  # not live: nothing was engaged to be held
     buffer.flush_for_estop(None)
     assert buffer.health(3_400 * MS).awaiting_prepare
     buffer.flush_lifecycle()
@@ -222,6 +223,32 @@ def test_r3_a_new_session_forgets_numbers_and_stamps(
     assert (buffer.stats.nonmonotonic_ts, buffer.stats.sender_stalls) == (0, 0)
     assert lane(buffer, 20.0, 5) == "0 1 2 3 4"
     balance(buffer)
+
+
+def test_r3_a_new_session_knows_nothing_of_what_the_old_one_queued_or_dropped(
+    new_buffer: Build, send: Send, lane: Lane
+) -> None:
+    buffer = new_buffer()
+    send(buffer, range(8), 0.0)
+    assert buffer.stats.overflow_dropped == 3
+    buffer.forget_numbering()
+    assert send(buffer, range(5), 20.0) == [Offer.QUEUED] * 5
+    assert lane(buffer, 20.0, 5) == "0 1 2 3 4"
+
+
+def test_r3_a_new_session_is_not_judged_by_the_start_of_an_older_numbering(
+    new_buffer: Build, point: Point, send: Send
+) -> None:
+    """A restart within the old session is remembered by its stamp; the new session has its own clock."""
+    buffer = new_buffer()
+    send(buffer, range(1000, 1003), 0.0)
+    assert buffer.offer(500, point(0, stamp_ms=90_000.0), 3_000 * MS) is Offer.EPOCH_RESET
+    buffer.forget_numbering()
+    assert send(buffer, range(5), 3_100.0) == [Offer.QUEUED] * 5
+    buffer.forget_numbering()
+    # Nor by its silence: a low number is a low number of this session.
+    send(buffer, [7], 9_000.0)
+    assert send(buffer, [6], 9_000.0) == [Offer.REPAIRED]
 
 
 def test_r3_a_new_session_while_engaged_needs_a_new_prepare_stream(

@@ -103,6 +103,11 @@ def test_prefilling_and_holding_tell_the_two_kinds_of_silence_apart(
     send(buffer, range(5, 10), 60.0)
     lane(buffer, 60.0, 1)
     assert not buffer.health(65 * MS).holding
+    lane(buffer, 70.0, 6)
+    assert buffer.health(125 * MS).holding
+    buffer.flush_lifecycle()
+    health = buffer.health(130 * MS)
+    assert (health.prefilling, health.holding) == (True, False)
 
 
 @pytest.mark.parametrize(
