@@ -118,7 +118,11 @@ def test_an_underrun_is_one_graze_however_long_it_is_held(new_buffer: Build, pla
 def test_only_windows_above_three_fifths_of_the_target_are_calm(
     silent: int, shrinks: bool, new_buffer: Build, play: Play
 ) -> None:
-    """Every second the queue goes down to some ten slots of 25, or to twenty: no graze, either way."""
+    """Every second the queue goes down to some ten slots of 25, or to twenty: no graze, either way.
+
+    Ten slots keep the target for ever; twenty are calm, and after ten calm windows it shrinks. A queue
+    that stands a little short of the target, where deepening begins and ends, is no reason to wait.
+    """
     buffer = new_buffer(20, max_depth=40, trim=True)
     arrivals = []
     for seq in range(4000):

@@ -40,7 +40,6 @@ from steadyhand.core.safety.latch import StopCause
 from steadyhand.core.safety.writes import WriteOutcome
 from steadyhand.ground.config import RobotConfig
 from steadyhand.ground.measured_arm import MeasuredArm
-from steadyhand.ground.robot_state import RobotState
 from steadyhand.ground.robot_status import RobotStatus
 from steadyhand.ground.setpoint import Setpoint
 from steadyhand.wire.sealing import Sealer
@@ -198,7 +197,7 @@ class Loop:
 
     def _report(self) -> None:
         self.at(self.now_ns + PERIOD_NS, self._report)
-        state = compact(self.follower.report(self.now_ns, WALL_S))
+        state = self.follower.report(self.now_ns, WALL_S)
         payload = fit_state(state, room_bytes=telemetry_room_bytes("arm", sealed=True))
         data = encode_telemetry(payload, robot_id="arm", seq=self.telemetry_seq, sealer=self._sealer)
         self.telemetry_seq += 1
@@ -249,17 +248,6 @@ def _command(request: ControlRequest) -> ControlCommand:
             return ResetEmergency(operator="ann", reason=reason)
         case RequestEstop(session_id=session_id, episode_id=episode_id):
             return EmergencyStop(source="control service", session_id=session_id, episode_id=episode_id)
-
-
-def compact(state: RobotState) -> RobotState:
-    """What a publisher leaves out so that the rest fits a datagram: zeros, bounds and long fractions."""
-    playout = {
-        key: round(item, 3) if isinstance(item, float) else item
-        for key, item in state.extras.get("playout", {}).items()
-        if item and key != "last_stall"
-    }
-    tripped = {guard: {"tripped": True} for guard, entry in state.safety.items() if entry.get("tripped")}
-    return msgspec.structs.replace(state, safety=tripped, extras={**state.extras, "playout": playout})
 
 
 @pytest.fixture
