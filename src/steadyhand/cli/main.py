@@ -4,6 +4,7 @@ Input that cannot be used is one line on standard error and exit code 2. A trace
 for mistakes of ours.
 """
 
+import io
 import sys
 from collections.abc import Sequence
 from typing import Final
@@ -33,6 +34,10 @@ for command in COMMANDS:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and exit with its code: 0 done, 2 unusable input, 130 interrupted."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that knows no degree sign gets a question mark, not a traceback.
+            stream.reconfigure(errors="replace")
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))
 
 

@@ -90,11 +90,17 @@ def write_json(path: Path, report: dict[str, Any]) -> None:
     if str(path) == "-":
         sys.stdout.write(text)
         return
+    # Encoded first and moved into place, so that a failure leaves an older report as it was.
+    content = text.encode("utf-8", "backslashreplace")
+    beside = path.with_name(path.name + ".partial")
     try:
-        path.write_text(text, encoding="utf-8")
+        beside.write_bytes(content)
+        beside.replace(path)
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}", where="--json") from None
 
 
 def _yaml_text(value: Any) -> str:
+    if isinstance(value, float) and value - value != 0.0:
+        return f".{value}".replace(".-", "-.")  # YAML's .nan, .inf and -.inf
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()

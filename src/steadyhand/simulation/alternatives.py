@@ -6,6 +6,7 @@ loop applies one setpoint a tick, since its servo call blocks for a period. Neit
 """
 
 from bisect import bisect_left
+from itertools import pairwise
 from typing import Final
 
 import msgspec
@@ -56,6 +57,8 @@ def latest_wins(flights: list[Flight], tick_ns: list[int]) -> Lane:
             lane.note(now_ns, Tick.WAITING, None)
         else:
             lane.note(now_ns, Tick.HELD, applied.joints_deg)
+    lane.lost_at_release = len([flight for flight in flights if not flight.arrivals_ns])
+    lane.episodes = _runs_of_holds(lane)
     return lane
 
 
@@ -83,7 +86,13 @@ def ordered(flights: list[Flight], tick_ns: list[int]) -> Lane:
             lane.note(now_ns, Tick.WAITING, None)
         else:
             lane.note(now_ns, Tick.HELD, applied.joints_deg)
+    lane.episodes = _runs_of_holds(lane)
     return lane
+
+
+def _runs_of_holds(lane: Lane) -> int:
+    """How often nothing new was there: runs of held ticks, the counterpart of underrun episodes."""
+    return len([1 for before, kind in pairwise(lane.kind) if kind == Tick.HELD != before])
 
 
 def in_order_delivery(flights: list[Flight]) -> list[int]:

@@ -13,41 +13,6 @@ from steadyhand.simulation.scenario import Scenario
 from steadyhand.simulation.sender import Sent
 
 
-class StopJudge:
-    """Tells a stop that the network called for from one that the receiver made up.
-
-    Called for means: within the last second a datagram came later than the whole delay budget
-    after the fastest one seen, or nothing has come for that long. Only a simulation can judge
-    so, since it knows true one-way delays.
-    """
-
-    def __init__(self, budget_ns: int) -> None:
-        """`budget_ns`: base delay plus the underrun window."""
-        self.budget_ns = budget_ns
-        self._fastest_ns: int | None = None
-        self._last_arrival_ns = 0
-        self._last_over_budget_ns: int | None = None
-
-    def note_arrival(self, sent_ns: int, now_ns: int) -> None:
-        """Take one datagram's true delay."""
-        delay_ns = now_ns - sent_ns
-        if self._fastest_ns is None or delay_ns < self._fastest_ns:
-            self._fastest_ns = delay_ns
-        if delay_ns - self._fastest_ns >= self.budget_ns:
-            self._last_over_budget_ns = now_ns
-        self._last_arrival_ns = now_ns
-
-    def justified(self, now_ns: int) -> bool:
-        """Whether the network was worse than the budget within the last second."""
-        over_ns = self._last_over_budget_ns
-        recently_over = over_ns is not None and now_ns - over_ns <= NS_PER_S
-        return recently_over or now_ns - self._last_arrival_ns >= self.budget_ns - SILENCE_SLACK_NS
-
-
-SILENCE_SLACK_NS = 20_000_000
-"""Up to two periods pass between a datagram's slot and the tick that finds it missing."""
-
-
 class BufferedReceiver:
     """Offers what arrives, drains once a tick, stops where the buffer says so, and recovers.
 
@@ -66,14 +31,12 @@ class BufferedReceiver:
         self._resume_ns: int | None = None
         self._stopped = False
         self._last_deg: JointsDeg | None = None
-        self._judge = StopJudge(config.base_depth * config.period_ns + (config.underrun_window_ns or 0))
 
     def receive(self, entries: list[Sent], now_ns: int) -> None:
         """Take one datagram: the current setpoint first, then the history it carries.
 
         While the arm is stopped nothing is offered: the node's latch stands before the queue.
         """
-        self._judge.note_arrival(entries[0].sent_ns, now_ns)
         self._datagram_loss.observe(entries[0].seq)
         if self._stopped:
             return
@@ -101,9 +64,7 @@ class BufferedReceiver:
             case Hold(reason):
                 self._hold(reason, now_ns)
             case Stall(report):
-                false = not self._judge.justified(now_ns)
-                stop = Stop(now_ns / NS_PER_S, report.cause.value, report.why(), false)
-                self.lane.stops.append(stop)
+                self.lane.stops.append(Stop(now_ns / NS_PER_S, report.cause.value, report.why(), False))
                 self._stop(now_ns)
         return now_ns + self.buffer.drain_period_ns
 

@@ -20,6 +20,7 @@ from steadyhand.ground.config import MAX_REDUNDANCY
 from steadyhand.ground.errors import InputError
 from steadyhand.ground.stamps import NS_PER_MS, NS_PER_S
 from steadyhand.simulation.alternatives import Flight, latest_wins, ordered
+from steadyhand.simulation.hindsight import judged
 from steadyhand.simulation.lanes import Lane
 from steadyhand.simulation.passthrough import PassthroughReceiver
 from steadyhand.simulation.receiver import BufferedReceiver
@@ -78,6 +79,8 @@ def simulate(scenario: Scenario, progress: Progress | None = None, *, peers: boo
     if not flights:
         raise InputError("the run ends before the first setpoint is sent", where="--duration")
     lane = receiver.close()
+    if config is not None:
+        lane.stops = judged(lane.stops, flights, config)
     grid_ns = _nominal_grid(scenario, lane)
     return RunResult(
         scenario=scenario,

@@ -83,5 +83,6 @@ ROWS: Final = (
     _row("lost for good", lambda lane: str(lane["lost_at_release"])),
     _row("peak joint speed, °/s", lambda lane: f"{lane['peak_speed_deg_s']:.0f}"),
     _row("peak acceleration, °/s²", lambda lane: f"{lane['peak_accel_deg_s2']:.0f}"),
+    _row("ticks stopped", lambda lane: str(lane["stopped_ticks"])),
     _row("stops (false ones)", lambda lane: f"{len(lane['stops'])} ({lane['false_stops']})"),
 )

@@ -50,6 +50,9 @@ class Naive:
     def restart(self) -> None:
         """Prefill and liveness start over."""
         self.prefilling = True
+        self.arrived_ns: dict[int, int] = {}
+        self.now_ns = 0
+        self.dropped_ns: int | None = None
         self.live = False
         self.pose: Pose | None = None
         self.empty_since_ns: int | None = None
@@ -89,6 +92,7 @@ class Naive:
             self.counts["repaired"] += 1
             verdict = Offer.REPAIRED
         self.queue[number] = (setpoint, now_ns - late_ns)
+        self.arrived_ns[number] = self.now_ns = now_ns
         self.accepted_ns = now_ns
         if len(self.queue) > self.depth + 2:
             while len(self.queue) > self.depth:
@@ -99,16 +103,18 @@ class Naive:
         del self.queue[number]
         self.dropped.add(number)
         self.counts[why] += 1
+        self.dropped_ns = self.now_ns
 
     def tick(self, now_ns: int) -> str | tuple[int, bool, Pose]:
         """`hold`, `stall`, or (number, synthetic, pose)."""
+        self.now_ns = now_ns
         for number in [n for n, (_, due_ns) in self.queue.items() if now_ns - due_ns > self.cap_ns]:
             self._drop(number, "aged_dropped")
         if self.awaiting:
             return "hold"
         if not self.queue:
             self.prefilling = True
-        if self.prefilling and len(self.queue) < self.depth:
+        if self.prefilling and (len(self.queue) < self.depth or self._burst_is_landing()):
             return self._empty(now_ns)
         self.prefilling = False
         if self.window_ns is not None and self._span_s() > 3 * self.depth * 0.01:
@@ -126,6 +132,15 @@ class Naive:
         self.counts["released"] += 1
         self.counts["lost_at_release"] += len(missing) if self.live else 0
         return self._play(head, False, setpoint.joints_deg)
+
+    def _burst_is_landing(self) -> bool:
+        head = min(self.queue)
+        _, due_ns = self.queue[head]
+        if self.arrived_ns[head] - due_ns <= 20 * MS:
+            return False
+        return self.now_ns - due_ns > (self.depth + 2) * 10 * MS or (
+            self.dropped_ns is not None and self.now_ns - self.dropped_ns <= 10 * MS
+        )
 
     def _span_s(self) -> float:
         """From the head to the newest entry that is in the queue."""
@@ -157,6 +172,7 @@ class Naive:
 
     def flush(self, estop: int | None) -> None:
         """Discard, and seal past everything known and past an e-stop of this numbering."""
+        self.dropped_ns = None
         self.counts["flushed"] += len(self.queue)
         self.queue.clear()
         self.dropped.clear()

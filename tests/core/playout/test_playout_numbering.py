@@ -232,8 +232,9 @@ def test_r3_a_new_session_knows_nothing_of_what_the_old_one_queued_or_dropped(
     send(buffer, range(8), 0.0)
     assert buffer.stats.overflow_dropped == 3
     buffer.forget_numbering()
-    assert send(buffer, range(5), 20.0) == [Offer.QUEUED] * 5
-    assert lane(buffer, 20.0, 5) == "0 1 2 3 4"
+    # Out of order, so that each of the others is looked for among what is known.
+    assert send(buffer, [6, 0, 1, 4, 5], 20.0) == [Offer.QUEUED] + [Offer.REPAIRED] * 4
+    assert lane(buffer, 20.0, 7) == "0 1 ~2 ~3 4 5 6"
 
 
 def test_r3_a_new_session_is_not_judged_by_the_start_of_an_older_numbering(

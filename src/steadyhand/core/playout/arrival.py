@@ -199,7 +199,7 @@ def _accept(state: PlayoutState, number: int, arrived: Arrival) -> Offer:
     arrivals.last_accepted_ns = now_ns
     state.probation.candidate_seq = None
     if len(queue) > state.target + HIGH_WATER_SLACK:
-        _drop_overflow(state)
+        _drop_overflow(state, now_ns)
     return verdict
 
 
@@ -230,7 +230,7 @@ def _insert(queue: deque[Entry], entry: Entry) -> None:
     queue.insert(position, entry)
 
 
-def _drop_overflow(state: PlayoutState) -> None:
+def _drop_overflow(state: PlayoutState, now_ns: int) -> None:
     """Catch up: drop the oldest down to the target, leaving tombstones (R1).
 
     A burst after a stall shortens the queue to the freshest setpoints instead of building a
@@ -240,5 +240,5 @@ def _drop_overflow(state: PlayoutState) -> None:
     while len(queue) > target:
         dropped = queue.popleft()
         state.queued.discard(dropped.number)
-        state.bury(dropped.number)
+        state.bury(dropped.number, now_ns)
         state.stats.overflow_dropped += 1

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from steadyhand.core.playout.conceal import synthetic_between
-from steadyhand.core.playout.config import DEEPEN_SLEW_EVERY, INTERP_MAX_GAP
+from steadyhand.core.playout.config import DEEPEN_SLEW_EVERY, HIGH_WATER_SLACK, INTERP_MAX_GAP
 from steadyhand.core.playout.flush import queue_span_s, stall
 from steadyhand.core.playout.state import PlayoutState
 from steadyhand.core.playout.verdicts import HOLDS, DrainTick, Hold, HoldReason, Release, Stall, StallCause
@@ -39,7 +39,7 @@ def purge_aged(state: PlayoutState, now_ns: int) -> DrainTick | None:
         for entry in queue:
             if entry.due_ns < oldest_allowed_ns:
                 state.queued.discard(entry.number)
-                state.bury(entry.number)
+                state.bury(entry.number, now_ns)
                 state.stats.aged_dropped += 1
         queue.clear()
         queue.extend(kept)
@@ -74,13 +74,15 @@ def prepare_gate(state: PlayoutState, now_ns: int) -> DrainTick | None:
 def prefill_gate(state: PlayoutState, now_ns: int) -> DrainTick | None:
     """Draining starts only once the depth has reached the target, at start and after emptiness.
 
-    A queue that starts at depth one has no slack for the next late packet. A tick with nothing
-    to release after the stream was live runs the underrun policy: hold, and when the configured
-    window is over, flush and stall. Source: document 000 §5 step 3.
+    A queue that starts at depth one has no slack for the next late packet; one that starts on the
+    front of a burst still landing would leap over what follows, so a head that came late is let go
+    by first. A tick with nothing to release after the stream was live runs the underrun policy:
+    hold, and when the configured window is over, flush and stall. Source: document 000 §5 step 3;
+    the burst by decision 0003.
     """
     depth = len(state.queue)
     if state.prefilling:
-        if depth < state.target:
+        if depth < state.target or _burst_is_landing(state, now_ns):
             return _underrun_tick(state, now_ns)
         state.prefilling = False
     elif depth == 0:
@@ -110,10 +112,14 @@ def hole_ahead(state: PlayoutState, now_ns: int) -> DrainTick | None:
 def deepening_hold(state: PlayoutState, now_ns: int) -> DrainTick | None:
     """A grown target is reached by holding one tick in four, while the deficit is above two.
 
-    Depth climbs by a quarter of real time without the stream ever pausing. Source: document
-    000 §5 step 5.
+    Depth climbs by a quarter of real time without the stream ever pausing. Once the target has been
+    reached, a dip of the depth is jitter, and holding for it again would only push the queue over
+    its high-water mark. Source: document 000 §5 step 5.
     """
-    if len(state.queue) >= state.deepen_below:
+    deficit = state.target - len(state.queue)
+    if deficit <= 0:
+        state.deepening = False
+    if not state.deepening or deficit <= HIGH_WATER_SLACK:
         state.deepen_ticks = 0
         return None
     state.trim.idle()
@@ -203,6 +209,17 @@ def _underrun_tick(state: PlayoutState, now_ns: int) -> Hold | Stall:
         state.stats.hold_ticks += 1
         return stall(state, StallCause.UNDERRUN, now_ns)
     return _hold(state, HoldReason.UNDERRUN)
+
+
+def _burst_is_landing(state: PlayoutState, now_ns: int) -> bool:
+    """Whether the head came late, and is older than a full queue's head or something was just dropped."""
+    head, period_ns = state.queue[0], state.config.period_ns
+    slack_ns = HIGH_WATER_SLACK * period_ns
+    if head.arrival_ns - head.due_ns <= slack_ns:
+        return False
+    dropped_ns = state.last_drop_ns
+    too_old = now_ns - head.due_ns > state.target * period_ns + slack_ns
+    return too_old or (dropped_ns is not None and now_ns - dropped_ns <= period_ns)
 
 
 def _hold(state: PlayoutState, reason: HoldReason) -> Hold:

@@ -22,6 +22,7 @@ def discard_all(state: PlayoutState) -> None:
     state.live = False
     state.underrun_since_ns = None
     state.deepen_ticks = 0
+    state.last_drop_ns = None
     state.hole_noted = False
     state.last_released = None
     state.last_release_synthetic = False
@@ -101,6 +102,7 @@ def _diagnose(state: PlayoutState, cause: StallCause, now_ns: int) -> StallRepor
         span_ms=queue_span_s(state) * 1e3,
         span_limit_ms=state.span_limit_s * 1e3,
         depth=len(state.queue),
+        target=state.target,
         loss_pct=arrivals.loss_fraction * 100.0,
         unrepaired_holes=max(0, stats.seq_holes - stats.repaired),
         jitter_ms=arrivals.jitter_s * 1e3,

@@ -130,11 +130,12 @@ class PlayoutState:
         "arrivals",
         "awaiting_prepare",
         "config",
-        "deepen_below",
         "deepen_ticks",
+        "deepening",
         "depth",
         "floor",
         "hole_noted",
+        "last_drop_ns",
         "last_release_ns",
         "last_release_synthetic",
         "last_released",
@@ -174,6 +175,9 @@ class PlayoutState:
         self.probation = Probation()
         self.arrivals = ArrivalHealth(config.period_ns)
         self.depth: DepthPolicy = depth_policy_for(config)
+        self.deepening = False
+        """Whether a grown target is still being reached."""
+        self.target = config.base_depth
         self.retarget()
         self.trim = ClockTrim(config.period_ns, enabled=config.clock_trim)
         self.prefilling = True
@@ -183,6 +187,8 @@ class PlayoutState:
         """Whether the numbering changed under a live stream, so that it must be engaged anew."""
         self.underrun_since_ns: int | None = None
         self.deepen_ticks = 0
+        self.last_drop_ns: int | None = None
+        """When overflow or age last dropped something."""
         self.hole_noted = False
         self.last_released: Setpoint | None = None
         self.last_release_synthetic = False
@@ -197,12 +203,13 @@ class PlayoutState:
         They are asked for every tick and change a few times an hour.
         """
         config, target = self.config, self.depth.target
+        if target > self.target:
+            self.deepening = target - len(self.queue) > HIGH_WATER_SLACK
+        elif target == config.base_depth:
+            self.deepening = False
         self.target = target
         self.max_age_ns = config.max_age_ns(target)
         self.span_limit_s = HOLE_AHEAD_FACTOR * target * config.period_ns / NS_PER_S
-        grown = target > config.base_depth
-        self.deepen_below = target - HIGH_WATER_SLACK if grown else 0
-        """Depth under which a grown target is still being reached; 0 at the base."""
 
     def missing_before(self, number: int) -> int:
         """Count the numbers between the floor and `number` that are truly missing.
@@ -217,9 +224,10 @@ class PlayoutState:
         floor = self.floor
         return gap - len([t for t in self.tombstones if floor < t < number])
 
-    def bury(self, number: int) -> None:
+    def bury(self, number: int, now_ns: int) -> None:
         """Leave a tombstone where the buffer dropped a queued entry (R1)."""
         self.tombstones.add(number)
+        self.last_drop_ns = now_ns
         if len(self.tombstones) > MAX_TOMBSTONES:
             self._seal_oldest_tombstones()
 

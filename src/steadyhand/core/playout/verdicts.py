@@ -77,6 +77,7 @@ class StallReport(msgspec.Struct, frozen=True, kw_only=True):
     span_ms: float
     span_limit_ms: float
     depth: int
+    target: int
     loss_pct: float
     unrepaired_holes: int
     jitter_ms: float
@@ -115,6 +116,11 @@ class StallReport(msgspec.Struct, frozen=True, kw_only=True):
             return (
                 f"nothing has arrived for {gap_ms:.0f} ms, so the upstream stopped "
                 "(network stall, frozen leader, or the operator's deadman cut the stream)"
+            )
+        if self.depth:
+            return (
+                f"datagrams still arriving (last accepted {gap_ms:.0f} ms ago) but unusable: only "
+                f"{self.depth} of the {self.target} that playing takes were queued in time"
             )
         return (
             f"datagrams still arriving (last accepted {gap_ms:.0f} ms ago) but unusable: "

@@ -29,6 +29,18 @@ it holds at 100 Hz are enough for their minimum to shed jitter."""
 SILENCE_NS: Final = 500 * NS_PER_MS
 """Silence from which it counts as growth itself; a handover's hold is shorter (some 130 ms)."""
 
+FLOOR_RISE: Final = 0.005
+"""Share of the time that datagrams flow by which the fastest transit may be forgotten: R2's bound on
+drift. The tail of a stall is judged against the path from before it, however long it stood."""
+
+FLOW_GAP_NS: Final = 500 * NS_PER_MS
+"""Silence counts as this much flow at most: it teaches nothing about the path."""
+
+WITNESSES: Final = 3
+WITNESS_NS: Final = 50 * NS_PER_MS
+"""A datagram faster than the floor by more than this is believed with the third in a row: one bad
+sender stamp must not make everything after it late."""
+
 MAX_STAMP_S: Final = 1e12
 """Stamps beyond it (and what is not finite) are nobody's clock and teach nothing."""
 
@@ -40,7 +52,16 @@ class TransitEstimator:
     session (`reset`). A sender that stamps every setpoint the same cannot be judged, and is not.
     """
 
-    __slots__ = ("_arrival_ns", "_baseline", "_current", "_newest_stamp_s", "_source")
+    __slots__ = (
+        "_arrival_ns",
+        "_baseline",
+        "_current",
+        "_floor_ns",
+        "_newest_stamp_s",
+        "_source",
+        "_witness_ns",
+        "_witnesses",
+    )
 
     def __init__(self) -> None:
         """Start without a baseline: nothing is late, nothing has grown."""
@@ -55,6 +76,9 @@ class TransitEstimator:
         self._source: StampSource | None = None
         self._newest_stamp_s: float | None = None
         self._arrival_ns: int | None = None
+        self._floor_ns = 0
+        self._witnesses = 0
+        self._witness_ns = 0
 
     def observe(
         self, *, arrival_ns: int, sender_stamp_s: float, source: StampSource = StampSource.BUILD
@@ -73,12 +97,30 @@ class TransitEstimator:
             self.reset()
             self._source = source
         self._newest_stamp_s = sender_stamp_s
-        newest_ns = self._arrival_ns
-        self._arrival_ns = arrival_ns if newest_ns is None else max(arrival_ns, newest_ns)
         transit_ns = arrival_ns - round(sender_stamp_s * NS_PER_S)
+        newest_ns = self._arrival_ns
+        if newest_ns is None:
+            self._arrival_ns, self._floor_ns = arrival_ns, transit_ns
+        else:
+            flowed_ns = min(max(0, arrival_ns - newest_ns), FLOW_GAP_NS)
+            self._arrival_ns = max(arrival_ns, newest_ns)
+            self._move_floor(transit_ns, round(flowed_ns * FLOOR_RISE))
         self._current.add(arrival_ns, transit_ns)
         self._baseline.add(arrival_ns, transit_ns)
-        return transit_ns - self._baseline.smallest
+        return max(0, transit_ns - self._floor_ns)
+
+    def _move_floor(self, transit_ns: int, rise_ns: int) -> None:
+        """Let the floor rise with the flow, and fall to what is faster once that is believed."""
+        floor_ns = self._floor_ns + rise_ns
+        if transit_ns < floor_ns - WITNESS_NS:
+            slowest_ns = transit_ns if self._witnesses == 0 else max(transit_ns, self._witness_ns)
+            self._witnesses, self._witness_ns = self._witnesses + 1, slowest_ns
+            if self._witnesses >= WITNESSES:
+                floor_ns, self._witnesses = slowest_ns, 0
+        else:
+            self._witnesses = 0
+            floor_ns = min(floor_ns, transit_ns)
+        self._floor_ns = floor_ns
 
     def lateness_ns(
         self, *, arrival_ns: int, sender_stamp_s: float, source: StampSource = StampSource.BUILD
@@ -88,7 +130,7 @@ class TransitEstimator:
             return 0
         if not -MAX_STAMP_S < sender_stamp_s < MAX_STAMP_S:
             return 0
-        return max(0, arrival_ns - round(sender_stamp_s * NS_PER_S) - self._baseline.smallest)
+        return max(0, arrival_ns - round(sender_stamp_s * NS_PER_S) - self._floor_ns)
 
     def growth_ms(self, now_ns: int) -> float:
         """Milliseconds by which the fastest recent datagram was slower than the baseline, at least 0.
