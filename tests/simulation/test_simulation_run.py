@@ -101,6 +101,24 @@ def test_nothing_stale_is_released_after_a_stall_of_seconds() -> None:
     assert others["ordered"]["oldest_released_ms"] > 2_000.0
 
 
+@pytest.mark.parametrize("hold_ms", [15_000, 19_000, 25_000])
+@pytest.mark.parametrize("slow", ["", ",rate_kbit_s=5000"])
+def test_a_tail_held_back_for_long_is_as_old_as_it_is(hold_ms: int, slow: str) -> None:
+    """Silence must not make the network's own debris look young (decision 0003)."""
+    link = load_link(f"delay_ms=40,jitter_ms=4,outages=3000+{hold_ms},outage_burst=true{slow}")
+    report = summarize(simulate(scenario(link=link, duration_s=hold_ms / 1e3 + 12.0), peers=False))
+    assert report["stops"]
+    assert report["oldest_released_ms"] < 460.0
+
+
+@pytest.mark.parametrize("seed", [0, 3, 7, 9])
+def test_engaging_into_a_burst_starts_behind_it(seed: int) -> None:
+    report = summarize(
+        simulate(scenario(link=PROFILES["stale_replay"], seed=seed, duration_s=30.0), peers=False)
+    )
+    assert report["oldest_released_ms"] < 300.0
+
+
 def test_a_stop_made_up_by_the_receiver_is_called_false() -> None:
     # R2's own case: a slow sender empties a fixed queue unless the drain follows it.
     fixed_period = msgspec.structs.replace(DEPLOYED, playout_clock_trim=False)
