@@ -27,6 +27,7 @@ TELEMETRY_PORT: Final = 50065
 """Documents 000 §2 and 003 fix the first two; the third is ours, the next odd number."""
 
 NameText = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
+OutputNumber = Annotated[int, msgspec.Meta(ge=0, le=15)]
 PortNumber = Annotated[int, msgspec.Meta(ge=1, le=65535)]
 Copies = Literal["auto"] | Annotated[int, msgspec.Meta(ge=0, le=MAX_REDUNDANCY)]
 
@@ -42,6 +43,8 @@ class RobotIdentity(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         joint_names: one name per joint in wire order, or empty for j1, j2, ….
         joint_limits_deg: one (lowest, highest) pair per joint in degrees, or empty where the
             controller alone guards them.
+        address: IPv4 literal of the controller, as the robot's computer reaches it.
+        vacuum_bits: digital outputs of a vacuum gripper, (suction, blow-off), or none.
 
     Raises:
         ConfigError: the counts disagree, a name repeats, or a limit is not lowest < highest.
@@ -53,6 +56,8 @@ class RobotIdentity(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     n_joints: Annotated[int, msgspec.Meta(ge=1, le=32)] = 6
     joint_names: tuple[NameText, ...] = ()
     joint_limits_deg: tuple[tuple[float, float], ...] = ()
+    address: NameText = "127.0.0.1"
+    vacuum_bits: tuple[OutputNumber, OutputNumber] | None = None
 
     def __post_init__(self) -> None:
         """Refuse what contradicts itself."""
