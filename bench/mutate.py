@@ -37,6 +37,8 @@ COPIES = Path(tempfile.gettempdir()) / "steadyhand-mutate"
 
 _ENVELOPE = ("envelope", "operator", "guards", "mutants_envelope")
 _SHAPER = ("shaper", "feed_forward", "braking", "tcp_bound", "jerk", "mutants")
+_POLICY = ("policy", "config", "operator", "envelope")
+_DRIVER = ("driver_rules",)
 TARGETS: dict[str, tuple[str, ...]] = {
     "latch": ("latch", "mutants_envelope"),
     "episodes": ("latch", "mutants_envelope"),
@@ -50,6 +52,18 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "braking": _SHAPER,
     "feed_forward": _SHAPER,
     "divergence": ("divergence", "mutants"),
+    "reach": ("reach", "tcp_bound", "workarea"),
+    "tool_speed": ("reach", "envelope", "mutants_envelope"),
+    "tcp_bound": ("tcp_bound", "reach", "mutants"),
+    "workarea": ("workarea", "guards", "mutants_envelope"),
+    "walls": ("workarea", "mutants"),
+    "policy": _POLICY,
+    "requirements": _POLICY,
+    "jerk": ("jerk", "shaper", "mutants"),
+    "mailbox": _DRIVER,
+    "writes": _DRIVER,
+    "send_gates": _DRIVER,
+    "unshaped": ("unshaped",),
 }
 """Mutated file → its tests, smallest first. The shock streams are left out: they take minutes, and a
 mutant they alone would find is one that lacks a test which says what is wrong."""
@@ -135,6 +149,7 @@ def _update_copy(name: str, copy: Path) -> None:
     tests = [test for test in tests if (ROOT / test).exists()]
     wanted = {path.relative_to(ROOT).as_posix() for path in (ROOT / "src").rglob("*.py")}
     wanted |= {path.relative_to(ROOT).as_posix() for path in (ROOT / "bench").glob("*.py")}
+    wanted |= {path.relative_to(ROOT).as_posix() for path in (ROOT / "config").rglob("*.yaml")}
     wanted |= {*tests, f"{TESTS}/conftest.py"}
     for old in (*copy.glob("src/**/*.py"), *copy.glob("tests/**/*.py"), *copy.glob("mutants/tests/**/*.py")):
         if old.relative_to(copy).as_posix().removeprefix("mutants/") not in wanted:
@@ -145,7 +160,7 @@ def _update_copy(name: str, copy: Path) -> None:
     settings = {
         "source_paths": ["src"],
         "only_mutate": [f"{PACKAGE}/{name}.py"],
-        "also_copy": ["bench"],
+        "also_copy": ["bench", "config"],
         "pytest_add_cli_args_test_selection": tests,
         "pytest_add_cli_args": ["-k", " and ".join(f"not {name}" for name in _CAMPAIGN)],
         "use_git_change_detection": False,

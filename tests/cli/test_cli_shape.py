@@ -153,6 +153,7 @@ def test_a_recording_is_shaped_without_a_fault(capsys: pytest.CaptureFixture[str
         (["--motion", "far.csv"], ["far.csv", "joint 1", "175", " s "]),
         (["--motion", "seven.csv"], ["7 joints", "6"]),
         (["--motion", "sine", "--jump", "3"], ["--jump", "two streams"]),
+        (["--motion", "sine", "--joint", "2"], ["--joint", "belongs to --jump"]),
         (["--jump", "nan"], ["--jump"]),
         (["--jump", "200"], ["joint 1", "200", "175"]),
         (["--jump", "1000"], ["--jump", "1000"]),

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from steadyhand.core.controller.kinds import ARM_OF, ModelName, TriggerName
 from steadyhand.core.safety.unshaped import UnshapedStream
 from steadyhand.ground.builtin_motions import HOME_DEG, builtin_motion
 from steadyhand.ground.config_safety import StreamShaperConfig
 from steadyhand.ground.errors import InputError
 from steadyhand.ground.motion import Motion
 from steadyhand.simulation.shaping import ArmStream, arm_of, shape, shaper_of
-from steadyhand.simulation.shaping_arm import ARM_OF, ModelName, TriggerName
 from steadyhand.simulation.shaping_figures import overshoot_deg, settle_s, summarize, trail_deg
 from steadyhand.simulation.shaping_scenario import (
     V_MAX_DEG_S,

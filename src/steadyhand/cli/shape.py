@@ -9,12 +9,12 @@ from cyclopts import Parameter
 from steadyhand import __version__
 from steadyhand.cli.options import PLOT_SUFFIXES, check_output, read_motion_option, write_json
 from steadyhand.cli.progress import bar
+from steadyhand.core.controller.kinds import ModelName, TriggerName
 from steadyhand.ground.config_safety import StreamShaperConfig
 from steadyhand.ground.errors import InputError
 from steadyhand.ground.motion import JointsDeg
 from steadyhand.ground.stamps import NS_PER_MS
 from steadyhand.simulation.shaping import ShapeResult
-from steadyhand.simulation.shaping_arm import ModelName, TriggerName
 from steadyhand.simulation.shaping_scenario import (
     A_MAX_DEG_S2,
     JERK_MAX_DEG_S3,
@@ -37,7 +37,7 @@ def shape(
     *,
     motion: str | None = None,
     jump: Annotated[float | None, Parameter(allow_leading_hyphen=True)] = None,
-    joint: int = 1,
+    joint: int | None = None,
     v_max: float | None = None,
     a_max: float = A_MAX_DEG_S2,
     period_ms: float = 10.0,
@@ -66,7 +66,7 @@ def shape(
     jump
         Instead of a motion: degrees one joint jumps within one tick, from rest.
     joint
-        Which joint jumps, counted from 1.
+        Which joint jumps, counted from 1; without it the first.
     v_max
         Fastest joint on the wire, °/s; without it the model's: 130, fr20 120.
     a_max
@@ -126,7 +126,7 @@ def shape(
     )
     source: dict[str, Any] = {"motion": motion, "jump_deg": None, "joint": None}
     if motion is None:
-        source |= {"jump_deg": DEFAULT_JUMP_DEG if jump is None else jump, "joint": joint}
+        source |= {"jump_deg": DEFAULT_JUMP_DEG if jump is None else jump, "joint": joint or 1}
     from steadyhand.simulation.shaping import shape as play
 
     with bar("shaping") as progress:
@@ -144,7 +144,7 @@ def within(value: float, most: float, option: str, unit: str) -> float:
 def read_stream(
     motion: str | None,
     jump: float | None,
-    joint: int,
+    joint: int | None,
     *,
     period_ns: int,
     shaper: StreamShaperConfig,
@@ -155,9 +155,14 @@ def read_stream(
     if motion is not None:
         if jump is not None:
             raise InputError("a motion and a jump are two streams", where="--jump", hint="give one of them")
+        if joint is not None:
+            raise InputError(
+                "a motion says itself which joints move", where="--joint", hint="it belongs to --jump"
+            )
         loaded = read_motion_option(motion, seed)
         return motion, motion_stream(loaded, period_ns=period_ns, duration_s=duration_s)
     jump_deg = DEFAULT_JUMP_DEG if jump is None else jump
+    joint = 1 if joint is None else joint
     raw_deg = jump_stream(jump_deg, joint - 1, period_ns=period_ns, shaper=shaper, duration_s=duration_s)
     return f"a jump of {jump_deg:g}° by joint {joint} in one tick", raw_deg
 

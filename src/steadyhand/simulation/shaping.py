@@ -10,13 +10,14 @@ from typing import Final, Protocol
 
 import msgspec
 
+from steadyhand.core.controller.kinds import ARM_OF
 from steadyhand.core.safety.policy import reach_m
 from steadyhand.core.safety.shaper import Proposal, StreamShaper
 from steadyhand.core.safety.tcp_bound import TcpBound
 from steadyhand.core.safety.unshaped import UnshapedStream
 from steadyhand.ground.builtin_motions import HOME_DEG
 from steadyhand.ground.motion import JointsDeg
-from steadyhand.simulation.shaping_arm import ARM_OF, Fault, VirtualArm
+from steadyhand.simulation.shaping_arm import Fault, VirtualArm
 from steadyhand.simulation.shaping_scenario import ShapeScenario
 
 PROGRESS_EVERY: Final = 2048

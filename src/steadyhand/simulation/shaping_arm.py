@@ -1,31 +1,16 @@
 """The arm at the end of a shaped stream: the controller model on an exact grid of virtual time."""
 
 from random import Random
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 
 from steadyhand.core.controller.admission import ServoFrame
 from steadyhand.core.controller.codes import ReturnCode
-from steadyhand.core.controller.constants import PRESETS
-from steadyhand.core.controller.model import ControllerModel
+from steadyhand.core.controller.kinds import ModelName, TriggerName, controller_of
 from steadyhand.core.controller.sweep import Sweeping
-from steadyhand.core.controller.triggers import (
-    JointSpeedTrigger,
-    TcpSpeedTrigger,
-    Trigger,
-    VelocityStepTrigger,
-)
-from steadyhand.ground.arms import FR3, FR20, ArmModel
-from steadyhand.ground.errors import InputError
 from steadyhand.ground.motion import JointsDeg
 from steadyhand.ground.stamps import NS_PER_S
-
-ModelName = Literal["fr3", "fr20", "sim"]
-TriggerName = Literal["velocity_step", "joint_speed", "tcp_speed"]
-
-ARM_OF: Final[dict[str, ArmModel]] = {"fr3": FR3, "fr20": FR20, "sim": FR3}
-"""The vendor's simulator was measured alike for both arms; here it has the smaller one."""
 
 START_NS: Final = 2 * NS_PER_S
 """Enabled at zero, the arm takes setpoints from here on: its window of 1.4 s is over."""
@@ -59,13 +44,7 @@ class VirtualArm:
     def __init__(
         self, model: ModelName, trigger: TriggerName, *, seed: int, pose_deg: JointsDeg, period_ns: int
     ) -> None:
-        self.controller = ControllerModel(
-            PRESETS[model],
-            Random(seed),
-            joint_limits=ARM_OF[model].limits,
-            joints_deg=pose_deg,
-            trigger=trigger_of(model, trigger),
-        )
+        self.controller = controller_of(model, trigger, Random(seed), pose_deg=pose_deg)
         self.period_ns = period_ns
         self.now_ns = START_NS
         self.rejected = 0
@@ -116,24 +95,3 @@ class VirtualArm:
         self.poses_deg.append(state.joints_deg)
         self.speeds_deg_s.append(state.joint_velocities_deg_s)
         self.now_ns += self.period_ns
-
-
-def trigger_of(model: ModelName, name: TriggerName) -> Trigger:
-    """Build a trigger; the arm's published limits are the thresholds of the two that judge speeds."""
-    if name == "joint_speed":
-        return JointSpeedTrigger(limit_deg_s=ARM_OF[model].limits.speed_deg_s)
-    if name == "tcp_speed":
-        return TcpSpeedTrigger(chain=ARM_OF[model].chain, limit_m_s=tool_limit_m_s(model))
-    return VelocityStepTrigger.from_constants(PRESETS[model])
-
-
-def tool_limit_m_s(model: ModelName) -> float:
-    """The vendor's typical tool speed, which the tool-speed trigger takes as its limit.
-
-    Raises:
-        InputError: none is published for this arm.
-    """
-    limit_m_s = ARM_OF[model].typical_tool_speed_m_s
-    if limit_m_s is None:
-        raise InputError(f"no tool speed is published for {ARM_OF[model].name}", where="--trigger")
-    return limit_m_s

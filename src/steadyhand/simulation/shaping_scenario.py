@@ -6,12 +6,12 @@ from typing import Final
 import msgspec
 
 from steadyhand.core.controller.constants import PRESETS
+from steadyhand.core.controller.kinds import ARM_OF, ModelName, TriggerName, tool_limit_m_s
 from steadyhand.ground.builtin_motions import HOME_DEG
 from steadyhand.ground.config_safety import StreamShaperConfig
 from steadyhand.ground.errors import InputError
 from steadyhand.ground.motion import JointsDeg, Motion
 from steadyhand.ground.stamps import NS_PER_MS, NS_PER_S, s_from_ns
-from steadyhand.simulation.shaping_arm import ARM_OF, ModelName, TriggerName, tool_limit_m_s
 
 V_MAX_DEG_S: Final[dict[str, float]] = {"sim": 130.0, "fr3": 130.0, "fr20": 120.0}
 A_MAX_DEG_S2: Final = 500.0

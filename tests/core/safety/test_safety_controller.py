@@ -14,6 +14,7 @@ from steadyhand.core.controller.codes import ReturnCode
 from steadyhand.core.controller.constants import PRESETS, ControllerConstants
 from steadyhand.core.controller.model import ControllerModel
 from steadyhand.core.controller.triggers import JointSpeedTrigger, TcpSpeedTrigger, Trigger
+from steadyhand.core.safety.jerk import RuckigSolver
 from steadyhand.core.safety.policy import reach_m
 from steadyhand.core.safety.shaper import StreamShaper
 from steadyhand.core.safety.tcp_bound import TcpBound
@@ -74,6 +75,18 @@ def shaper(mode: str, synchronised: bool, max_m_s: float | None = None) -> Strea
     return made
 
 
+def jerk_bounded(synchronised: bool) -> StreamShaper:
+    config = StreamShaperConfig(
+        v_max_deg_s=130.0, a_max_deg_s2=500.0, jerk_max_deg_s3=20000.0, synchronised=synchronised
+    )
+    solver = RuckigSolver(
+        n_joints=6, period_s=0.01, a_max_deg_s2=500.0, jerk_max_deg_s3=20000.0, synchronised=synchronised
+    )
+    made = StreamShaper(config, n_joints=6, period_s=0.01, limits_deg=LIMITS_DEG, jerk_solver=solver)
+    made.prime(START_DEG)
+    return made
+
+
 def play(arm: Arm, shaped: StreamShaper, stream: Sequence[Any]) -> set[ReturnCode]:
     """The stream through the shaper, one write in thirteen failing; every answer there was."""
     answers = set()
@@ -99,6 +112,17 @@ def test_no_shaped_stream_faults_the_controller(
     arm = Arm(PRESETS[name], seed=3)
     answers = play(arm, shaper(mode, synchronised), list(shocks(11)))
     assert answers == {ReturnCode.OK}
+    assert not arm.faulted
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize("name", RUNS_AWAY)
+@pytest.mark.parametrize("synchronised", [False, True])
+def test_no_stream_under_a_jerk_bound_faults_the_controller(
+    name: str, synchronised: bool, shocks: Callable[..., Any]
+) -> None:
+    arm = Arm(PRESETS[name], seed=3)
+    assert play(arm, jerk_bounded(synchronised), list(shocks(11))) == {ReturnCode.OK}
     assert not arm.faulted
 
 

@@ -2,10 +2,13 @@
 
 import math
 from collections.abc import Sequence
+from random import Random
 from typing import Literal
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from bench.guard_campaign import FEEDS, detection_ms, guard_of, trips
 from bench.guard_campaign import figures_of as campaign_figures
@@ -264,6 +267,95 @@ def test_the_window_does_not_grow_with_the_stream() -> None:
     assert isinstance(watching, WindowGuard)
     # 195 ms at 10 ms a frame, and the one in force at the horizon.
     assert len(watching._sent) == 21
+
+
+class WholeWindow(WindowGuard):
+    """Never settled by one frame."""
+
+    def _stands_where_expected(self, measured_deg: Sequence[float], start_ns: int, end_ns: int) -> bool:
+        return False
+
+
+class OneLook(WindowGuard):
+    """Not to be asked for the whole window."""
+
+    def _in_force(self, start_ns: int, end_ns: int) -> list[tuple[float, ...]]:
+        raise AssertionError("looked at the whole window")
+
+
+WINDOW = DivergenceGuardConfig(lag_s=0.080, measured_lag_s=0.078)
+
+
+@given(seed=st.integers(0, 100_000))
+@settings(max_examples=60, deadline=None)
+def test_one_look_answers_as_the_whole_window_does(seed: int) -> None:
+    """Ticks that come early, late or not at all, ages up to the bound, arms at and beyond the margin."""
+    dice = Random(seed)
+    quick, whole = WindowGuard(WINDOW, FR3), WholeWindow(WINDOW, FR3)
+    pose, speeds = (0.0, 0.0), [0.0, 0.0]
+    sent = [pose] * 12
+    for one in (quick, whole):
+        one.restart(pose, 0)
+    settled = 0
+    for tick in range(1, 120):
+        now_ns = tick * T_NS + round(8 * MS * (dice.random() - 0.5))
+        if dice.random() < 0.1:
+            speeds = [260.0 * (dice.random() - 0.5) for _ in speeds]
+        lag = 8 + round(3.0 * (dice.random() - 0.5))
+        offset_deg = 2.4 * (dice.random() - 0.5) * (dice.random() < 0.5)
+        measured = (sent[-lag][0] + offset_deg, sent[-lag][1])
+        age_ns = round(100 * MS * dice.random() * (dice.random() < 0.3))
+        asked = (frame(pose, speeds), measured)
+        found = whole.judge(*asked, age_ns=age_ns, now_ns=now_ns)
+        assert quick.judge(*asked, age_ns=age_ns, now_ns=now_ns) == found
+        start_ns, end_ns = now_ns - 100 * MS - age_ns, now_ns - 60 * MS
+        settled += quick._stands_where_expected(measured, start_ns, end_ns)
+        pose = (pose[0] + 0.01 * speeds[0], pose[1] + 0.01 * speeds[1])
+        sent.append(pose)
+        if dice.random() < 0.95:
+            for one in (quick, whole):
+                one.note_sent(pose, now_ns)
+    assert settled > 20
+
+
+def test_a_healthy_arm_is_settled_by_one_look() -> None:
+    watching = OneLook(WINDOW, FR3)
+    watching.restart((0.0, 0.0), 0)
+    for tick in range(1, 100):
+        watching.note_sent((1.2 * tick, -0.9 * tick), tick * T_NS)
+        if tick >= 8:
+            measured = (1.2 * (tick - 7) + 0.6, -0.9 * (tick - 7) - 0.6)
+            now_ns = (tick + 1) * T_NS
+            assert watching.judge(frame(measured), measured, age_ns=5 * MS, now_ns=now_ns) is None
+
+
+def test_a_wider_margin_is_settled_by_one_look_too() -> None:
+    watching = OneLook(msgspec.structs.replace(WINDOW, window_margin_deg=2.0), FR3)
+    watching.restart((0.0, 0.0), 0)
+    for tick in range(1, 20):
+        watching.note_sent((0.0, 0.0), tick * T_NS)
+    assert watching.judge(frame((0.0, 0.0)), (1.9, 0.0), age_ns=0, now_ns=20 * T_NS) is None
+
+
+def test_a_single_joint_within_the_margin_but_for_its_last_digits_is_looked_at_in_full() -> None:
+    watching = OneLook(WINDOW, FR3)
+    watching.restart((0.0, 0.0), 0)
+    for tick in range(1, 20):
+        watching.note_sent((0.0, 0.0), tick * T_NS)
+    assert watching.judge(frame((0.0, 0.0)), (0.999, 0.0), age_ns=0, now_ns=20 * T_NS) is None
+    with pytest.raises(AssertionError, match="whole window"):
+        watching.judge(frame((0.0, 0.0)), (0.9995, 0.0), age_ns=0, now_ns=20 * T_NS)
+
+
+def test_a_frame_outside_the_window_settles_nothing() -> None:
+    """After a pause the frame that is usually the arm's place lies before or behind the window."""
+    for late_ns in (-30 * MS, 80 * MS):
+        watching = OneLook(WINDOW, FR3)
+        watching.restart((0.0, 0.0), 0)
+        for tick in range(1, 20):
+            watching.note_sent((0.0, 0.0), tick * T_NS)
+        with pytest.raises(AssertionError, match="whole window"):
+            watching.judge(frame((0.0, 0.0)), (0.0, 0.0), age_ns=0, now_ns=20 * T_NS + late_ns)
 
 
 def test_the_window_reason_has_joint_both_poses_speed_and_allowance() -> None:

@@ -90,6 +90,16 @@ def test_the_same_setpoint_put_again_is_new() -> None:
         assert frames.next_frame(arrival_ms * MS) == FreshFrame(setpoint(1.0), 0, True)
 
 
+def test_a_setpoint_that_was_cleared_and_put_again_is_new() -> None:
+    mailbox = Mailbox()
+    frames = source(mailbox)
+    for _ in range(2):
+        mailbox.put(setpoint(1.0), 0)
+        assert frames.next_frame(0) == FreshFrame(setpoint(1.0), 0, True)
+        mailbox.clear()
+        assert frames.next_frame(0) == StarvedFrame(None)
+
+
 # ---- the send gates
 
 
@@ -142,6 +152,11 @@ def test_while_it_settles_the_probe_owns_the_channel_alone() -> None:
     assert verdict == DoNotSend("the readiness probe is settling")
 
 
+@pytest.mark.parametrize("state", [EngageState.IDLE, EngageState.PREPARING])
+def test_without_a_stream_the_refusal_says_where_the_arm_is(state: EngageState) -> None:
+    assert may_send(request(state=state)) == DoNotSend(f"no stream: the arm is {state.value}")
+
+
 def test_every_send_gate_says_what_it_is_for() -> None:
     assert all(gate.__doc__ for gate in SEND_LADDER)
 
@@ -158,7 +173,8 @@ def test_a_transient_failure_drops_that_frame_and_counts_it() -> None:
 
 def test_three_failures_in_a_row_stop_the_arm() -> None:
     ledger = WriteLedger()
-    for _ in range(FAILURES_TO_STOP - 1):
+    assert FAILURES_TO_STOP == 3
+    for _ in range(2):
         assert ledger.note(WriteOutcome.TRANSIENT) is None
     cause = ledger.note(WriteOutcome.TRANSIENT, "EAGAIN")
     assert cause is not None
@@ -170,7 +186,7 @@ def test_a_frame_that_passes_starts_the_count_anew() -> None:
     ledger = WriteLedger()
     for outcome in [WriteOutcome.TRANSIENT, WriteOutcome.TRANSIENT, WriteOutcome.TAKEN] * 4:
         assert ledger.note(outcome) is None
-    assert ledger.dropped == 8
+    assert (ledger.taken, ledger.dropped) == (4, 8)
 
 
 def test_a_channel_that_is_gone_stops_the_arm_at_once() -> None:
@@ -184,5 +200,7 @@ def test_a_reset_starts_the_count_anew_and_keeps_the_totals() -> None:
     ledger.note(WriteOutcome.TRANSIENT)
     ledger.note(WriteOutcome.TRANSIENT)
     ledger.clear()
-    assert ledger.note(WriteOutcome.TRANSIENT) is None
-    assert ledger.dropped == 3
+    for _ in range(2):
+        assert ledger.note(WriteOutcome.TRANSIENT) is None
+    assert ledger.dropped == 4
+    assert ledger.note(WriteOutcome.TRANSIENT) is not None

@@ -248,6 +248,25 @@ def test_eef_speed_trips_on_the_first_frame_above(fr3: ArmFigures) -> None:
     assert made.tripped == (Guard.EEF_SPEED,)
 
 
+def test_a_reset_starts_the_tools_speed_anew(fr3: ArmFigures) -> None:
+    made = envelope(fr3, joint_speed=None, eef_speed=EefSpeedConfig(max_m_s=0.3))
+    made.observe_state(HOME, 0)
+    made.observe_state(turned(20.0), 200 * MS)
+    assert made.tripped == (Guard.EEF_SPEED,)
+    made.reset()
+    made.observe_state(turned(40.0), 400 * MS)
+    assert not made.any_tripped
+
+
+def test_a_slow_tool_between_two_fast_ones_starts_the_count_anew(fr3: ArmFigures) -> None:
+    made = envelope(fr3, joint_speed=None, eef_speed=EefSpeedConfig(max_m_s=0.3, trip_count=2))
+    tripped = []
+    for index, angle in enumerate((0.0, 20.0, 20.0, 40.0, 60.0)):
+        made.observe_state(turned(angle), index * 200 * MS)
+        tripped.append(made.any_tripped)
+    assert tripped == [False, False, False, False, True]
+
+
 def test_the_observers_watch_whether_or_not_a_stream_is_engaged(fr3: ArmFigures) -> None:
     made = envelope(fr3, joint_speed=JointSpeedConfig(max_deg_s=150.0, trip_count=1))
     made.observe_state(HOME, 0, speeds_deg_s=(0.0, -400.0, 0.0, 0.0, 0.0, 0.0))

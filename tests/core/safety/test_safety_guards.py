@@ -152,6 +152,12 @@ def test_a_joint_above_the_ceiling_is_named_with_its_speed(speed: float) -> None
     )
 
 
+def test_the_ceiling_is_each_joints_own() -> None:
+    guard = JointSpeedGuard(150.0, ["j1", "j2", "j3"])
+    assert guard.check([149.0, -149.0, 149.0]) is None
+    assert guard.check([1.0, -150.1, 1.0]) is not None
+
+
 def test_a_speed_that_is_no_number_is_above_the_ceiling() -> None:
     assert JointSpeedGuard(150.0, ["j1"]).check([math.nan]) is not None
 

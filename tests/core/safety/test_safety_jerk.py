@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from steadyhand.core.safety.jerk import JerkState, RuckigSolver
+from steadyhand.core.safety.braking import motion_bounds
+from steadyhand.core.safety.jerk import SOLVER_TOLERANCE, JerkState, RuckigSolver, checked_step
 from steadyhand.core.safety.shaper import Proposal, StreamShaper
 from steadyhand.core.safety.tcp_bound import TcpBound
 from steadyhand.ground.config_safety import StreamShaperConfig
@@ -78,6 +79,17 @@ def test_a_synchronised_plan_is_a_straight_line() -> None:
         assert second == pytest.approx(-first / 3.0, abs=1e-9)
 
 
+@pytest.mark.peer
+def test_without_synchronising_a_joint_with_less_to_go_arrives_first() -> None:
+    shaped = StreamShaper(CONFIG, n_joints=2, period_s=T_S, jerk_solver=solver(n_joints=2))
+    shaped.prime((0.0, 0.0))
+    for _ in range(33):
+        shaped.commit(shaped.propose((30.0, -10.0)))
+    assert shaped.sent_deg is not None
+    assert shaped.sent_deg[1] == pytest.approx(-10.0, abs=1e-3)
+    assert shaped.sent_deg[0] < 25.0
+
+
 def test_an_accepted_plan_goes_on_from_where_it_stood() -> None:
     script = Scripted(4.0, 8.0)
     shaped = shaper(script)
@@ -109,6 +121,57 @@ def test_a_plan_faster_than_the_ceiling_is_a_full_brake() -> None:
     send(shaped)
     shaped.set_ceiling(12.0)
     assert send(shaped).velocities_deg_s[0] == pytest.approx(5.0)
+
+
+def test_a_solver_that_creeps_up_never_gets_past_the_ceiling() -> None:
+    """A tolerance on top of the last speed instead of the ceiling would let it gain a step a tick."""
+    creeping = [*(5.0 * tick for tick in range(1, 27)), *(130.0 + 0.9e-9 * tick for tick in range(1, 200))]
+    shaped = shaper(Scripted(*creeping))
+    for _ in creeping:
+        assert send(shaped).velocities_deg_s[0] <= 130.0 + SOLVER_TOLERANCE
+
+
+BOUNDS = motion_bounds(a_max_deg_s2=512.0, period_s=0.015625)
+"""Powers of two: 8 °/s a tick, and a velocity that survives the way over a position exactly."""
+
+
+def wire_takes(velocity_deg_s: float, *, have_deg_s: float, v_max_deg_s: float) -> bool:
+    class Answers:
+        def step(self, state: JerkState, target_deg: Sequence[float], v_max_deg_s: float) -> JerkState:
+            return JerkState((velocity_deg_s * BOUNDS.period_s,), (0.0,), (0.0,))
+
+    step = checked_step(
+        Answers(),
+        JerkState((0.0,), (have_deg_s,), (0.0,)),
+        target_deg=(1.0,),
+        wire_deg_s=(have_deg_s,),
+        v_max_deg_s=v_max_deg_s,
+        bounds=BOUNDS,
+        limits_deg=(),
+    )
+    return step is not None
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_a_plan_may_pass_a_bound_by_the_rounding_of_the_wire_and_no_more(side: float) -> None:
+    within, beyond = 8.0 + SOLVER_TOLERANCE, 8.0 + 1.01 * SOLVER_TOLERANCE
+    assert wire_takes(side * within, have_deg_s=0.0, v_max_deg_s=130.0)
+    assert not wire_takes(side * beyond, have_deg_s=0.0, v_max_deg_s=130.0)
+    assert wire_takes(side * within, have_deg_s=side * 4.0, v_max_deg_s=8.0)
+    assert not wire_takes(side * beyond, have_deg_s=side * 4.0, v_max_deg_s=8.0)
+
+
+def test_above_a_lowered_ceiling_a_plan_may_keep_its_speed_but_not_add_to_it() -> None:
+    assert wire_takes(10.0, have_deg_s=10.0, v_max_deg_s=8.0)
+    assert not wire_takes(10.0 + 2e-15, have_deg_s=10.0, v_max_deg_s=8.0)
+
+
+def test_a_plan_for_another_number_of_joints_is_a_full_brake() -> None:
+    class Wide:
+        def step(self, state: JerkState, target_deg: Sequence[float], v_max_deg_s: float) -> JerkState:
+            return JerkState((0.04, 0.04), (4.0, 4.0), (0.0, 0.0))
+
+    assert send(shaper(Wide())).velocities_deg_s == (0.0,)
 
 
 def test_a_plan_that_could_not_stop_in_its_limits_is_a_full_brake() -> None:
@@ -179,5 +242,9 @@ def test_a_jerk_bound_without_the_library_names_what_to_install(monkeypatch: pyt
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without_ruckig)
-    with pytest.raises(ConfigError, match=r"needs the ruckig library.*install the extra 'peers'"):
+    with pytest.raises(ConfigError) as refused:
         solver()
+    assert str(refused.value) == (
+        "safety.stream_shaper.jerk_max_deg_s3: a jerk bound needs the ruckig library, which is not installed "
+        "(install the extra 'peers', or leave the jerk bound out)"
+    )

@@ -313,6 +313,10 @@ def test_the_oldest_settled_episode_is_forgotten_first() -> None:
             ResetConditions(frame_age_ns=0, estop_pressed=False, fastest_joint_deg_s=9.0),
             "the arm still moves at 9.0 °/s",
         ),
+        (
+            ResetConditions(frame_age_ns=0, estop_pressed=False, fastest_joint_deg_s=-9.0),
+            "the arm still moves at -9.0 °/s",
+        ),
         (ResetConditions(frame_age_ns=0, estop_pressed=False, fastest_joint_deg_s=AT_REST_DEG_S), None),
         (
             ResetConditions(frame_age_ns=0, estop_pressed=False, fastest_joint_deg_s=float("nan")),

@@ -179,6 +179,10 @@ def test_a_frame_within_the_tools_bound_is_left_as_it_is(law: str) -> None:
     assert getattr(bounded, law)(*asked) == getattr(free, law)(*asked)
 
 
+def test_going_together_never_costs_a_joint_its_brake() -> None:
+    assert laws(synchronised=True).rest([8.0, 300.0], [90.0, 0.0], 130.0)[0] == pytest.approx(85.0)
+
+
 @pytest.mark.parametrize(("synchronised", "speeds"), [(False, [5.0, 5.0]), (True, [5.0, 5.0 / 3.0])])
 def test_feed_forward_moves_joints_together_only_where_it_is_configured(
     synchronised: bool, speeds: list[float]

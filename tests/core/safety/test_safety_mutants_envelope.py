@@ -198,6 +198,36 @@ def test_divergence_judges_only_a_shaped_frame_and_a_measured_arm(fr3: ArmFigure
     assert asked.ages_ns == []
 
 
+# ---- the measured tool
+
+
+@pytest.mark.parametrize(("workarea", "computed"), [(FULL.workarea, 0), (None, 60)])
+def test_a_slow_tool_is_computed_only_where_no_work_area_knows_the_reach(
+    fr3: ArmFigures, workarea: WorkAreaConfig | None, computed: int
+) -> None:
+    asked: list[Sequence[float]] = []
+
+    def tool(joints_deg: Sequence[float]) -> tuple[float, float, float]:
+        asked.append(joints_deg)
+        return (0.0, 0.0, 0.0)
+
+    parts = envelope(fr3, msgspec.structs.replace(FULL, workarea=workarea))._parts
+    watched = GuardSuite(msgspec.structs.replace(parts, tool_position=tool)).tool_velocity
+    assert watched is not None
+    for index in range(60):
+        watched.observe(turned(0.1 * index), 8 * MS * index, unless_below_m_s=1.5)
+    assert len(asked) == computed
+
+
+def test_an_arm_without_kinematics_has_no_tool_to_watch_and_can_be_reset(fr3: ArmFigures) -> None:
+    bare = msgspec.structs.replace(fr3, chain=None)
+    made = engaged(bare, msgspec.structs.replace(FULL, workarea=None, eef_speed=None))
+    made.observe_state(HOME, 8 * MS, speeds_deg_s=(400.0,) * 6)
+    assert made.tripped == (Guard.JOINT_SPEED,)
+    made.reset()
+    assert not made.any_tripped
+
+
 # ---- the single guards
 
 
@@ -210,8 +240,8 @@ def test_the_angle_outside_is_the_figure_of_its_violation() -> None:
 class Roomy(WorkArea):
     """A work area that surely has half a metre, and is not to be asked for more."""
 
-    def at_least_m(self, joints_deg: Sequence[float]) -> float:
-        return 0.5
+    def surely_has(self, clearance_m: float, joints_deg: Sequence[float]) -> bool:
+        return clearance_m <= 0.5
 
     def clearance_m(self, joints_deg: Sequence[float]) -> float:
         raise AssertionError("kinematics asked for")

@@ -179,6 +179,13 @@ def test_a_proposal_does_not_outlive_its_stream(between: str) -> None:
 # ---- what must never reach the arithmetic
 
 
+def test_any_number_of_joints_may_stand_anywhere_short_of_the_limit() -> None:
+    far = (0.99 * TARGET_LIMIT_DEG,) * 6
+    made = shaper(n_joints=6)
+    made.prime(far)
+    assert made.propose(far).joints_deg == far
+
+
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, TARGET_LIMIT_DEG, -TARGET_LIMIT_DEG])
 def test_a_number_that_is_no_angle_is_refused_and_changes_nothing(bad: float) -> None:
     shaped = shaper(n_joints=2)

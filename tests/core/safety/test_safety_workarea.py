@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from steadyhand.core.safety.braking import brake, motion_bounds
 from steadyhand.core.safety.policy import reach_m
+from steadyhand.core.safety.reach import Reach
 from steadyhand.core.safety.walls import WallGate
 from steadyhand.core.safety.workarea import Point3, ToolPosition, WorkArea, clearance_of
 from steadyhand.ground.arms import FR3, FR20, UR10E
@@ -65,7 +66,7 @@ def test_half_spaces_measure_along_their_unit_normals(point: Point3, clearance: 
 
 
 def test_a_shape_nobody_knows_is_a_mistake_of_ours() -> None:
-    with pytest.raises(AssertionError):
+    with pytest.raises(AssertionError, match="sphere"):
         clearance_of("sphere")  # type: ignore[arg-type]
 
 
@@ -159,7 +160,8 @@ def area_ending_beside_home(gap_m: float) -> BoxArea:
 
 
 def test_a_standing_arm_may_touch_a_wall() -> None:
-    assert gate_in(area_ending_beside_home(1e-9)).allows(HOME, (0.0,) * 6)
+    for gap_m in (1e-9, 0.0):
+        assert gate_in(area_ending_beside_home(gap_m)).allows(HOME, (0.0,) * 6)
     assert not gate_in(area_ending_beside_home(-1e-6)).allows(HOME, (0.0,) * 6)
 
 
@@ -190,8 +192,95 @@ def test_what_the_gate_remembers_never_changes_its_answer(
     assert used.allows(pose, speeds) is fresh.allows(pose, speeds)
 
 
+@given(joints, velocities, st.sampled_from([0.3, 1.0]))
+@settings(max_examples=150, deadline=None)
+def test_the_gate_asks_for_the_bow_at_the_frame_and_where_it_stops(
+    pose: list[float], speeds: list[float], share: float
+) -> None:
+    """However it saves kinematics, this is the question."""
+    area = BoxArea(lower_m=(-0.4, -0.4, 0.0), upper_m=(0.4, 0.4, 0.7))
+    speeds = [share * speed for speed in speeds]
+    gate, clearance = gate_in(area), clearance_of(area)
+    offsets = gate._stop_offsets(speeds)
+    stop = [angle + way for angle, way in zip(pose, offsets, strict=True)]
+    least_m = min(clearance(FR3.chain.tool_position_m(at)) for at in (pose, stop))
+    spare_m = least_m - gate._bow_m(speeds, offsets)
+    if abs(spare_m) > 1e-12:
+        assert gate.allows(pose, speeds) is (spare_m > 0.0)
+
+
+def test_at_a_wall_the_tool_is_computed_twice_at_most() -> None:
+    calls: list[Sequence[float]] = []
+    gate = gate_in(area_ending_beside_home(0.03), calls)
+    turning = (-40.0 if AT_HOME[0] < 0 else 40.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    assert gate.allows(HOME, turning)
+    assert len(calls) == 2
+    assert not gate_in(area_ending_beside_home(-0.01), calls).allows(HOME, turning)
+    assert len(calls) == 3  # a frame outside needs no stopping point
+
+
+def test_a_pose_is_computed_once_where_it_is_far_enough_from_every_wall() -> None:
+    calls: list[Sequence[float]] = []
+    gate = gate_in(ROOMY, calls)
+    assert gate.allows(HOME, (120.0,) * 6)
+    assert calls == [HOME]
+
+
+@pytest.mark.parametrize(
+    ("speed_deg_s", "way_deg"),
+    [(130.0, 16.25625), (-130.0, -16.25625), (3.0, 0.00025), (2.5, 0.0), (-0.5, 0.0), (0.0, 0.0)],
+)
+def test_the_stopping_point_is_where_the_brake_through_the_next_frames_ends(
+    speed_deg_s: float, way_deg: float
+) -> None:
+    assert gate_in(ROOMY)._stop_offsets([speed_deg_s] * 6) == pytest.approx([way_deg] * 6, abs=1e-12)
+
+
+def test_one_joint_of_a_metre_bows_by_10_mm_from_130_and_by_half_a_millimetre_from_65() -> None:
+    gate = WallGate(WorkArea(clearance_of(ROOMY), lambda pose: (0.0, 0.0, 0.0), reach_m=(1.0,)), BOUNDS)
+    for speed_deg_s, arc_m in ((130.0, 0.010062), (65.0, 0.000581)):
+        bow_m = gate._bow_m([speed_deg_s], gate._stop_offsets([speed_deg_s]))
+        assert bow_m == pytest.approx(arc_m + math.radians(0.00625), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "speeds",
+    [
+        [130.0, -90.0, 40.0, 3.0, 2.0, 0.1],
+        [5.0, 60.0, -130.0, 0.0, 20.0, -70.0],
+        [2.5] * 6,
+        [1.0, 2.5, -2.4, 0.0, 0.3, 0.4],
+        [0.0] * 6,
+    ],
+)
+def test_the_bow_is_the_arc_the_uneven_stops_and_the_last_partial_step(speeds: list[float]) -> None:
+    gate, metres = gate_in(ROOMY), Reach(reach_m(FR3.chain)).metres_per_degree
+    effective = [max(0.0, abs(speed) - 2.5) for speed in speeds]
+    ways = [speed * speed / 1000.0 for speed in effective]
+    fastest = max(effective)
+    expected_m = 0.0
+    for index, way in enumerate(ways):
+        for other, another_way in enumerate(ways):  # of two joints the outer one's reach counts
+            expected_m += math.radians(metres[max(index, other)]) * way * another_way / 8.0
+        share = effective[index] / fastest if fastest else 1.0
+        expected_m += metres[index] * way * (1.0 - share) / (1.0 + share)
+        expected_m += metres[index] * min(0.00625, abs(speeds[index]) * T_S / 8.0)
+    assert gate._bow_m(speeds, gate._stop_offsets(speeds)) == pytest.approx(expected_m, rel=1e-12)
+
+
+@pytest.mark.parametrize("speed_deg_s", [130.0, -60.0, 6.0])
+def test_the_quick_look_is_a_tenth_of_the_way_above_the_exact_one_where_all_joints_are_as_fast(
+    speed_deg_s: float,
+) -> None:
+    gate, speeds = gate_in(ROOMY), [speed_deg_s] * 6
+    offsets = gate._stop_offsets(speeds)
+    way_m = Reach(reach_m(FR3.chain)).way_m(offsets)
+    assert gate._at_most_m(speeds) == pytest.approx(1.1 * way_m + gate._bow_m(speeds, offsets), rel=1e-12)
+
+
 @given(velocities)
 def test_the_quick_look_never_promises_more_than_the_exact_one(speeds: list[float]) -> None:
     gate = gate_in(ROOMY)
     offsets = gate._stop_offsets(speeds)
-    assert gate._at_most_m(speeds) >= gate._tool_way_m(offsets) + gate._bow_m(speeds, offsets) - 1e-12
+    way_m = Reach(reach_m(FR3.chain)).way_m(offsets)
+    assert gate._at_most_m(speeds) >= way_m + gate._bow_m(speeds, offsets) - 1e-12

@@ -7,6 +7,7 @@ are setpoints on the wire, never measured poses, so that the controller's lag ca
 
 import math
 from collections.abc import Sequence
+from operator import sub
 
 import msgspec
 
@@ -108,24 +109,28 @@ def toward_rest_together(gaps_deg: Sequence[float], v_max_deg_s: float, bounds: 
     The leader follows its own law and every other joint keeps its share of it. A share of the
     leader's braking speed is never above a joint's own, because the braking curve is concave.
     """
-    farthest_deg = largest_magnitude(gaps_deg)
-    if farthest_deg == 0.0:
-        return [0.0] * len(gaps_deg)
-    if farthest_deg >= braking_trail_deg(v_max_deg_s, bounds):
-        speed = v_max_deg_s
-    else:
-        speed = braking_speed_deg_s(farthest_deg, bounds)
+    farthest_deg, speed = leaders_speed(gaps_deg, v_max_deg_s, bounds)
     return [speed * (gap / farthest_deg) for gap in gaps_deg]
 
 
+def leaders_speed(gaps_deg: Sequence[float], v_max_deg_s: float, bounds: MotionBounds) -> tuple[float, float]:
+    """How far the farthest joint has to go, and how fast it may; at the target its way counts as 1°."""
+    farthest_deg = largest_magnitude(gaps_deg)
+    if farthest_deg >= braking_trail_deg(v_max_deg_s, bounds):
+        return farthest_deg, v_max_deg_s
+    return farthest_deg or 1.0, braking_speed_deg_s(farthest_deg, bounds)
+
+
 def accelerate_together(
-    desired_deg_s: Sequence[float], velocities_deg_s: Sequence[float], step_deg_s: float
+    desired_deg_s: list[float], velocities_deg_s: Sequence[float], step_deg_s: float
 ) -> list[float]:
     """Move the velocity vector straight toward the desired one, until a joint has used its step."""
-    changes = [want - velocities_deg_s[index] for index, want in enumerate(desired_deg_s)]
+    changes = list(map(sub, desired_deg_s, velocities_deg_s))
+    if math.hypot(*changes) < step_deg_s:
+        return desired_deg_s  # no entry is above the length of its vector
     largest = largest_magnitude(changes)
     if largest <= step_deg_s:
-        return list(desired_deg_s)
+        return desired_deg_s
     share = step_deg_s / largest
     return [velocities_deg_s[index] + share * change for index, change in enumerate(changes)]
 
@@ -165,17 +170,22 @@ def keep_stoppable(
     from which it stops at its target, or, where that is already impossible, to its full brake.
     For a jump from rest nothing is ever clipped.
     """
-    step, period_s = bounds.step_deg_s, bounds.period_s
-    per_twice_a = 0.5 / bounds.a_max_deg_s2
+    step = bounds.step_deg_s
+    step_squared = step * step
+    twice_a = 2.0 * bounds.a_max_deg_s2
+    sqrt = math.sqrt
     result = []
     for index, chosen in enumerate(chosen_deg_s):
-        gap = gaps_deg[index]
-        needed = chosen * period_s + chosen * abs(chosen) * per_twice_a
-        if 0.0 <= needed <= gap or gap <= needed <= 0.0:
-            result.append(chosen)
-            continue
+        twice = twice_a * gaps_deg[index]
         have = velocities_deg_s[index]
-        highest = braking_speed_deg_s(gap, bounds) if gap > 0.0 else 0.0
-        lowest = -braking_speed_deg_s(-gap, bounds) if gap < 0.0 else 0.0
-        result.append(min(max(chosen, min(lowest, have + step)), max(highest, have - step)))
+        lowest = highest = 0.0
+        if twice >= 0.0:
+            highest = twice / (step + sqrt(step_squared + twice))
+        else:
+            lowest = twice / (step + sqrt(step_squared - twice))
+        if highest < have - step:
+            highest = have - step
+        elif lowest > have + step:
+            lowest = have + step
+        result.append(lowest if chosen < lowest else highest if chosen > highest else chosen)
     return result

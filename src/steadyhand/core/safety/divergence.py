@@ -30,6 +30,9 @@ LAG_ROUNDING_NS: Final = 5 * NS_PER_MS
 WINDOW_SLACK_PERIODS: Final = 1.5
 """J in periods, no less: a controller that samples frames by its own grid is up to one off."""
 
+SURE_SHARE: Final = 0.999
+"""Of the margin: within it a pose is inside whatever the last digits are."""
+
 _BLOCK: Final = "safety.divergence_guard"
 
 
@@ -201,6 +204,8 @@ class WindowGuard:
         self._lag_ns = ns_from_s(config.lag_s)
         self._slack_ns = ns_from_ms(config.window_slack_ms)
         self._margin_deg = config.window_margin_deg
+        self._surely_within_deg = SURE_SHARE * config.window_margin_deg
+        self._lag_frames = max(1, round(self._lag_ns / figures.period_ns))
         self._keep_ns = self._lag_ns + self._slack_ns + figures.max_age_ns
         self._names = figures.joint_names
         self._sent: deque[tuple[int, tuple[float, ...]]] = deque()
@@ -225,9 +230,11 @@ class WindowGuard:
         self, proposal: Proposal, measured_deg: Sequence[float], *, age_ns: int, now_ns: int
     ) -> Violation | None:
         """The first joint outside what was in force over the window, widened by the margin."""
-        frames = self._in_force(
-            now_ns - self._lag_ns - self._slack_ns - age_ns, now_ns - self._lag_ns + self._slack_ns
-        )
+        start_ns = now_ns - self._lag_ns - self._slack_ns - age_ns
+        end_ns = now_ns - self._lag_ns + self._slack_ns
+        if self._stands_where_expected(measured_deg, start_ns, end_ns):
+            return None
+        frames = self._in_force(start_ns, end_ns)
         margin_deg = self._margin_deg
         newest, oldest = frames[0], frames[-1]
         for index, measured in enumerate(measured_deg):
@@ -241,6 +248,19 @@ class WindowGuard:
             if not lowest - margin_deg <= measured <= highest + margin_deg:
                 return self._diverged(index, measured, (lowest, highest), proposal)
         return None
+
+    def _stands_where_expected(self, measured_deg: Sequence[float], start_ns: int, end_ns: int) -> bool:
+        """Whether one frame of the window, the one a healthy arm is at, settles it for all joints.
+
+        No joint is farther from a pose than the whole pose is. Only ever saves work: what it does
+        not settle is looked at in full.
+        """
+        if len(self._sent) < self._lag_frames:
+            return False
+        sent_ns, joints_deg = self._sent[-self._lag_frames]
+        if not start_ns <= sent_ns <= end_ns:
+            return False
+        return math.dist(measured_deg, joints_deg) <= self._surely_within_deg
 
     def _in_force(self, start_ns: int, end_ns: int) -> list[tuple[float, ...]]:
         """The frames in force at some moment of [start, end], newest first; never empty."""

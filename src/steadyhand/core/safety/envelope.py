@@ -54,6 +54,7 @@ class SafetyEnvelope:
         self._config = config
         self._required = frozenset(required)
         self._suite = GuardSuite(parts)
+        self._n_joints = len(parts.joint_names)
         self._target_deg: tuple[float, ...] | None = None
 
     # ---- a stream begins and ends
@@ -136,14 +137,14 @@ class SafetyEnvelope:
             speeds_deg_s: measured speeds where the controller reports them, shape (n_joints,);
                 else they are taken from poses, which is slower to notice.
         """
-        n_joints = len(self._parts.joint_names)
-        if len(joints_deg) != n_joints or not all(map(math.isfinite, joints_deg)):
+        if len(joints_deg) != self._n_joints or not all(map(math.isfinite, joints_deg)):
             return False
         suite = self._suite
-        suite.measured_deg = tuple(joints_deg)
+        measured_deg = tuple(joints_deg)
+        suite.measured_deg = measured_deg
         suite.measured_ns = arrival_ns
-        self._watch_joint_speed(joints_deg, arrival_ns, speeds_deg_s)
-        self._watch_tool_speed(joints_deg, arrival_ns)
+        self._watch_joint_speed(measured_deg, arrival_ns, speeds_deg_s)
+        self._watch_tool_speed(measured_deg, arrival_ns)
         return True
 
     # ---- latches and reports
@@ -225,7 +226,7 @@ class SafetyEnvelope:
         return Allowed(command.proposal)
 
     def _watch_joint_speed(
-        self, joints_deg: Sequence[float], arrival_ns: int, reported_deg_s: Sequence[float]
+        self, joints_deg: tuple[float, ...], arrival_ns: int, reported_deg_s: Sequence[float]
     ) -> None:
         suite = self._suite
         if suite.joint_speed is None:
@@ -234,13 +235,14 @@ class SafetyEnvelope:
         if speeds is not None:
             suite.judge(suite.joint_speed_lock, suite.joint_speed.check(speeds), arrival_ns)
 
-    def _watch_tool_speed(self, joints_deg: Sequence[float], arrival_ns: int) -> None:
-        suite, tool_position = self._suite, self._parts.tool_position
-        if suite.eef_speed is None or tool_position is None:
+    def _watch_tool_speed(self, joints_deg: tuple[float, ...], arrival_ns: int) -> None:
+        suite = self._suite
+        guard, tool = suite.eef_speed, suite.tool_velocity
+        if guard is None or tool is None:
             return
-        velocity = suite.tool_velocity.observe(tool_position(joints_deg), arrival_ns)
-        if velocity is not None:
-            suite.judge(suite.eef_speed_lock, suite.eef_speed.check(velocity), arrival_ns)
+        velocity = tool.observe(joints_deg, arrival_ns, unless_below_m_s=guard.max_m_s)
+        found = None if velocity is None else guard.check(velocity)
+        suite.judge(suite.eef_speed_lock, found, arrival_ns)
 
     def _cannot_engage(self, measured_deg: tuple[float, ...], now_ns: int) -> str | None:
         """Why no stream may begin at this pose; None when one may."""

@@ -13,11 +13,12 @@ from typing import Final
 from steadyhand.core.safety.braking import (
     MotionBounds,
     accelerate_together,
-    keep_stoppable,
+    brake_together,
     largest_magnitude,
+    leaders_speed,
     stop_distance_deg,
-    toward_rest_together,
 )
+from steadyhand.core.safety.tcp_bound import TcpBound
 
 FRESH_TICKS_AFTER_HOLD: Final = 10
 """Fresh ticks in a row before the target's velocity is believed again (R8: else it chatters)."""
@@ -98,39 +99,77 @@ def follow(
 
 def follow_together(
     gaps_deg: Sequence[float],
-    target_velocities_deg_s: Sequence[float],
+    target_velocities_deg_s: list[float],
     velocities_deg_s: Sequence[float],
     v_max_deg_s: float,
     bounds: MotionBounds,
+    tcp_bound: TcpBound | None = None,
 ) -> list[float]:
     """Next velocities behind a moving target, all joints by one factor, the error closed in a line.
 
-    No joint is faster, relative to the target, than what it can brake relative to it; else the
-    common factor would cost the brake of a joint and R8's overshoot with it.
+    The tool's bound is one more common factor, so it belongs here: a frame slowed joint by joint
+    would leave the line. What `keep_stoppable_behind` then takes away only slows joints down.
     """
     step = bounds.step_deg_s
     u = _scaled_within(target_velocities_deg_s, v_max_deg_s)
     errors = [gap - u[index] * bounds.period_s for index, gap in enumerate(gaps_deg)]
-    catch_up = toward_rest_together(errors, 2.0 * v_max_deg_s, bounds)
-    unscaled = [own + catch_up[index] for index, own in enumerate(u)]
+    farthest_deg, catch_up = leaders_speed(errors, 2.0 * v_max_deg_s, bounds)
+    unscaled = [own + catch_up * (errors[index] / farthest_deg) for index, own in enumerate(u)]
     wanted = _scaled_within(unscaled, v_max_deg_s)
     chosen = accelerate_together(wanted, velocities_deg_s, step)
+    if tcp_bound is not None and not tcp_bound.keeps(chosen):
+        chosen = tcp_bound.limit(chosen, brake_together(velocities_deg_s, step))
     if chosen == unscaled:
         return chosen  # a share of the leader's braking speed is never above a joint's own
-    kept = keep_stoppable(
-        [speed - own for speed, own in zip(chosen, u, strict=True)],
-        [speed - own for speed, own in zip(velocities_deg_s, u, strict=True)],
-        errors,
-        bounds,
-    )
-    return [own + relative for own, relative in zip(u, kept, strict=True)]
+    return keep_stoppable_behind(chosen, u, errors, velocities_deg_s, bounds)
 
 
-def _scaled_within(velocities_deg_s: Sequence[float], v_max_deg_s: float) -> list[float]:
+def keep_stoppable_behind(
+    chosen_deg_s: list[float],
+    target_velocities_deg_s: list[float],
+    errors_deg: list[float],
+    velocities_deg_s: Sequence[float],
+    bounds: MotionBounds,
+) -> list[float]:
+    """`braking.keep_stoppable` behind a moving target: no joint faster than u + v_brk(e), or than u.
+
+    Slower is always allowed, down to standing still. A joint that falls behind its target overshoots
+    nothing; one held to the target's speed would use its full step on the very tick of a jump, when
+    u reads as v_max, and bend the line that the common factor has just drawn.
+    """
+    step = bounds.step_deg_s
+    step_squared = step * step
+    twice_a = 2.0 * bounds.a_max_deg_s2
+    sqrt = math.sqrt
+    result = []
+    for index, chosen in enumerate(chosen_deg_s):
+        u = target_velocities_deg_s[index]
+        have = velocities_deg_s[index]
+        twice = twice_a * errors_deg[index]
+        lowest = highest = u
+        if twice >= 0.0:
+            highest = u + twice / (step + sqrt(step_squared + twice))
+        else:
+            lowest = u + twice / (step + sqrt(step_squared - twice))
+        if highest < 0.0:
+            highest = 0.0
+        elif lowest > 0.0:
+            lowest = 0.0
+        if highest < have - step:
+            highest = have - step
+        elif lowest > have + step:
+            lowest = have + step
+        result.append(lowest if chosen < lowest else highest if chosen > highest else chosen)
+    return result
+
+
+def _scaled_within(velocities_deg_s: list[float], v_max_deg_s: float) -> list[float]:
     """The velocities, scaled by one factor where the fastest passes v_max."""
+    if math.hypot(*velocities_deg_s) < v_max_deg_s:
+        return velocities_deg_s  # no entry is above the length of its vector
     fastest = largest_magnitude(velocities_deg_s)
     if fastest <= v_max_deg_s:
-        return list(velocities_deg_s)
+        return velocities_deg_s
     share = v_max_deg_s / fastest
     return [share * velocity for velocity in velocities_deg_s]
 

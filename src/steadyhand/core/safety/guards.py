@@ -8,8 +8,9 @@ everything above them is misconfigured (document 001, "kept unchanged").
 import math
 from collections import deque
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Generic, TypeVar
 
+from steadyhand.core.safety.reach import Reach
 from steadyhand.core.safety.shaper import TARGET_LIMIT_DEG
 from steadyhand.core.safety.verdicts import Guard, GuardTripped, Violation
 from steadyhand.core.safety.workarea import WorkArea
@@ -18,6 +19,8 @@ from steadyhand.ground.stamps import NS_PER_MS, NS_PER_S, ms_from_ns, ns_from_ms
 SPEED_BASELINE_NS: Final = 200 * NS_PER_MS
 """Span over which a speed is taken from poses. Long, because arrival stamps jitter: frames that
 queued behind a 50 ms stall of the feed still read less than 12 % too fast."""
+
+_Frame = TypeVar("_Frame")
 
 DEFAULT_JOINT_RANGE_DEG: Final = (-TARGET_LIMIT_DEG, TARGET_LIMIT_DEG)
 
@@ -111,9 +114,14 @@ class WorkAreaGuard:
     def __init__(self, area: WorkArea) -> None:
         self._area = area
 
+    @property
+    def reach(self) -> Reach:
+        """The reach of the arm in it."""
+        return self._area.reach
+
     def check(self, target_deg: Sequence[float]) -> Violation | None:
         """How far outside the tool would be."""
-        if self._area.at_least_m(target_deg) >= 0.0:
+        if self._area.surely_has(0.0, target_deg):
             return None
         clearance_m = self._area.clearance_m(target_deg)
         if clearance_m >= 0.0:
@@ -150,38 +158,63 @@ class StateFeedGuard:
         )
 
 
-class BaselineSpeed:
-    """Speeds from poses over a baseline, never above the true ones for what the feed's jitter does.
+class Baseline(Generic[_Frame]):
+    """Measured frames, back to the one that a speed is taken from.
 
     A difference between neighbouring frames would be useless: 8 ms of jitter on an 8 ms grid. Over
-    the baseline the elapsed time is lengthened by the jitter of both its ends.
+    the baseline the elapsed time is lengthened by the jitter of both its ends, so that no speed is
+    above the true one for what the feed's jitter does.
 
     Args:
         feed_jitter_ns: largest deviation of a frame's arrival from its grid, ±.
     """
 
-    __slots__ = ("_frames", "_jitter_ns")
+    __slots__ = ("_both_ends_ns", "_frames")
 
     def __init__(self, feed_jitter_ns: int) -> None:
-        self._jitter_ns = feed_jitter_ns
-        self._frames: deque[tuple[int, tuple[float, ...]]] = deque()
+        self._both_ends_ns = 2 * feed_jitter_ns
+        self._frames: deque[tuple[int, _Frame]] = deque()
 
-    def observe(self, values: Sequence[float], arrival_ns: int) -> list[float] | None:
-        """Take a frame; the rate of change of each value per second, or None until there is a baseline."""
+    def since(self, frame: _Frame, arrival_ns: int) -> tuple[_Frame, float] | None:
+        """Take a frame; the one at the other end and the seconds between, or None until there is one."""
         frames = self._frames
-        frames.append((arrival_ns, tuple(values)))
+        frames.append((arrival_ns, frame))
         horizon_ns = arrival_ns - SPEED_BASELINE_NS
         if frames[0][0] > horizon_ns:
             return None
         while frames[1][0] <= horizon_ns:
             frames.popleft()
         then_ns, then = frames[0]
-        elapsed_s = (arrival_ns - then_ns + 2 * self._jitter_ns) / NS_PER_S
-        return [(now - then[index]) / elapsed_s for index, now in enumerate(values)]
+        return then, (arrival_ns - then_ns + self._both_ends_ns) / NS_PER_S
 
     def forget(self) -> None:
         """Start a new baseline."""
         self._frames.clear()
+
+
+class BaselineSpeed:
+    """Speeds of joints from poses over a baseline.
+
+    Args:
+        feed_jitter_ns: largest deviation of a frame's arrival from its grid, ±.
+    """
+
+    __slots__ = ("_baseline",)
+
+    def __init__(self, feed_jitter_ns: int) -> None:
+        self._baseline: Baseline[tuple[float, ...]] = Baseline(feed_jitter_ns)
+
+    def observe(self, values: Sequence[float], arrival_ns: int) -> list[float] | None:
+        """Take a frame; the rate of change of each value per second, or None until there is a baseline."""
+        found = self._baseline.since(tuple(values), arrival_ns)
+        if found is None:
+            return None
+        then, elapsed_s = found
+        return [(now - then[index]) / elapsed_s for index, now in enumerate(values)]
+
+    def forget(self) -> None:
+        """Start a new baseline."""
+        self._baseline.forget()
 
 
 class JointSpeedGuard:
@@ -199,6 +232,8 @@ class JointSpeedGuard:
     def check(self, speeds_deg_s: Sequence[float]) -> Violation | None:
         """The first joint above the ceiling."""
         ceiling = self.max_deg_s
+        if math.hypot(*speeds_deg_s) < ceiling:
+            return None  # the length of a vector is no less than any of its entries
         for index, speed in enumerate(speeds_deg_s):
             if not -ceiling <= speed <= ceiling:
                 return Violation(

@@ -64,16 +64,17 @@ def checked_step(
         limits_deg: joint limits that the stopping point must keep, or empty.
     """
     planned = solver.step(state, target_deg, v_max_deg_s)
-    if planned is None:
+    if planned is None or len(planned.position_deg) != len(state.position_deg):
         return None
     velocities = []
-    for index, (end, start) in enumerate(zip(planned.position_deg, state.position_deg, strict=True)):
-        velocity = (end - start) / bounds.period_s
+    for index, end in enumerate(planned.position_deg):
+        velocity = (end - state.position_deg[index]) / bounds.period_s
         have = wire_deg_s[index]
         # Negated, so that a NaN fails too.
         if not abs(velocity - have) <= bounds.step_deg_s + SOLVER_TOLERANCE:
             return None
-        if not abs(velocity) <= max(v_max_deg_s, abs(have)) + SOLVER_TOLERANCE:
+        # The tolerance is the ceiling's alone: on top of `have` it would add up from tick to tick.
+        if not abs(velocity) <= max(v_max_deg_s + SOLVER_TOLERANCE, abs(have)):
             return None
         if limits_deg and not within_limits(end, velocity, limits_deg[index], bounds):
             return None

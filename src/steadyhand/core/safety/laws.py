@@ -5,7 +5,9 @@ answer velocities that keep |Δv| ≤ a_max·T and the tool-speed bound; where w
 shaper's to ask.
 """
 
+import math
 from collections.abc import Sequence
+from typing import Final
 
 from steadyhand.core.safety.braking import (
     MotionBounds,
@@ -20,6 +22,7 @@ from steadyhand.core.safety.braking import (
 from steadyhand.core.safety.feed_forward import follow, follow_together, within_limits
 from steadyhand.core.safety.tcp_bound import TcpBound
 
+CEILING_DIGITS: Final = 1e6
 
 class MotionLaws:
     """Both laws of one arm; holds constants, no state.
@@ -74,12 +77,14 @@ class MotionLaws:
         chosen = accelerate_together(wanted, velocities_deg_s, step)
         if self._tcp_bound is not None and not self._tcp_bound.keeps(chosen):
             chosen = self._tcp_bound.limit(chosen, brake_together(velocities_deg_s, step))
+        if chosen == wanted:
+            return chosen  # a share of the leader's braking speed is never above a joint's own
         return keep_stoppable(chosen, velocities_deg_s, gaps_deg, bounds)
 
     def feed_forward(
         self,
         gaps_deg: Sequence[float],
-        target_velocities_deg_s: Sequence[float],
+        target_velocities_deg_s: list[float],
         positions_deg: Sequence[float],
         velocities_deg_s: Sequence[float],
         v_max_deg_s: float,
@@ -89,18 +94,34 @@ class MotionLaws:
         A joint whose stopping point would pass its limit goes back alone, synchronised joints
         together.
         """
-        law = follow_together if self._synchronised else follow
-        chosen = law(gaps_deg, target_velocities_deg_s, velocities_deg_s, v_max_deg_s, self._bounds)
-        passing = self._passing(positions_deg, chosen)
+        if self._synchronised:
+            together = follow_together(
+                gaps_deg, target_velocities_deg_s, velocities_deg_s, v_max_deg_s, self._bounds, self._tcp_bound
+            )
+            if self.passing(positions_deg, together):
+                return self.straight(gaps_deg, velocities_deg_s, v_max_deg_s)
+            return together
+        chosen = follow(gaps_deg, target_velocities_deg_s, velocities_deg_s, v_max_deg_s, self._bounds)
+        passing = self.passing(positions_deg, chosen)
         if passing:
             rest = self.rest(gaps_deg, velocities_deg_s, v_max_deg_s)
-            if self._synchronised:
-                return rest
             for index in passing:
                 chosen[index] = rest[index]
         return self.tool_bounded(chosen, velocities_deg_s)
 
-    def _passing(self, positions_deg: Sequence[float], chosen_deg_s: list[float]) -> list[int]:
+    def plan_ceiling_deg_s(self, gaps_deg: Sequence[float], v_max_deg_s: float) -> float:
+        """The ceiling of a plan to the target: on a synchronised one's line the tool's bound, where lower.
+
+        A plan that never meets the bound is never dropped for it, and only an unbroken one is straight.
+        """
+        if self._tcp_bound is None or not self._synchronised:
+            return v_max_deg_s
+        ceiling_deg_s = self._tcp_bound.ceiling_deg_s(gaps_deg)
+        if ceiling_deg_s >= v_max_deg_s:
+            return v_max_deg_s
+        return math.floor(ceiling_deg_s * CEILING_DIGITS) / CEILING_DIGITS
+
+    def passing(self, positions_deg: Sequence[float], chosen_deg_s: list[float]) -> list[int]:
         """The joints that could not stop inside their limits after a tick at these velocities."""
         if not self._limits_deg:
             return []
@@ -117,7 +138,12 @@ class MotionLaws:
         return passing
 
     def tool_bounded(self, chosen_deg_s: list[float], velocities_deg_s: Sequence[float]) -> list[float]:
-        """Slow a frame to the tool-speed bound, each joint on the way to its own full brake."""
+        """Slow a frame to the tool-speed bound, each joint on the way to its own full brake.
+
+        Synchronised joints slow down without turning. A joint may then keep more of its speed than a
+        full brake would leave it: whether it can still stop in its limits is `passing`'s to say.
+        """
         if self._tcp_bound is None or self._tcp_bound.keeps(chosen_deg_s):
             return chosen_deg_s
-        return self._tcp_bound.limit(chosen_deg_s, brake(velocities_deg_s, self._bounds.step_deg_s))
+        slowed = brake_together if self._synchronised else brake
+        return self._tcp_bound.limit(chosen_deg_s, slowed(velocities_deg_s, self._bounds.step_deg_s))

@@ -22,27 +22,23 @@ class Slot(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         setpoint: the latest setpoint.
         arrived_ns: local monotonic time it was put there.
-        serial: counts what was put; tells a new setpoint from a re-read one.
     """
 
     setpoint: Setpoint
     arrived_ns: int
-    serial: int
 
 
 class Mailbox:
     """One slot. Producers overwrite it, the tick reads it, only `clear` empties it."""
 
-    __slots__ = ("_serial", "_slot")
+    __slots__ = ("_slot",)
 
     def __init__(self) -> None:
-        self._serial = 0
         self._slot: Slot | None = None
 
     def put(self, setpoint: Setpoint, now_ns: int) -> None:
         """Overwrite whatever lies there."""
-        self._serial += 1
-        self._slot = Slot(setpoint, now_ns, self._serial)
+        self._slot = Slot(setpoint, now_ns)
 
     def read(self) -> Slot | None:
         """The latest slot, left in place; None while nothing was put since the last `clear`."""
@@ -101,7 +97,7 @@ class FrameSource:
         self._mailbox = mailbox
         self._stale_after_ns = round(period_ns * stale_factor)
         self._starved_after_ns = starved_after_ns
-        self._sent_serial = 0
+        self._sent: Slot | None = None
 
     def next_frame(self, now_ns: int) -> FrameKind:
         """Judge the slot at this tick: fresh up to the stale window, then a hold, then starved."""
@@ -113,6 +109,7 @@ class FrameSource:
             return StarvedFrame(age_ns)
         if age_ns > self._stale_after_ns:
             return HoldFrame(slot.setpoint, age_ns)
-        is_new = slot.serial != self._sent_serial
-        self._sent_serial = slot.serial
+        # By identity: the same setpoint put again is a new one.
+        is_new = slot is not self._sent
+        self._sent = slot
         return FreshFrame(slot.setpoint, age_ns, is_new)

@@ -162,7 +162,9 @@ def _stream(
         )
     tcp_bound = None
     if config.tcp_speed is not None:
-        reaches = config.tcp_speed.reach_m or (() if arm.chain is None else reach_m(arm.chain))
+        reaches = config.tcp_speed.reach_m
+        if not reaches and arm.chain is not None:
+            reaches = reach_m(arm.chain)
         tcp_bound = TcpBound(max_m_s=config.tcp_speed.max_m_s, reach_m=reaches)
     return StreamShaper(
         shaper,

@@ -103,6 +103,17 @@ def has_a_shaper_for_what_shapes(config: SafetyConfig, arm: ArmFigures, policy: 
         )
 
 
+def knows_the_limits_where_it_overshoots(config: SafetyConfig, arm: ArmFigures, policy: SafetyPolicy) -> None:
+    """`feed_forward` overshoots a target that freezes, so it needs the limits that gate it (R8)."""
+    shaper = config.stream_shaper
+    if shaper is not None and shaper.mode == "feed_forward" and config.joint_limits is None:
+        raise ConfigError(
+            "missing; feed_forward overshoots a target that freezes, and joint limits are what gates it",
+            where="safety.joint_limits",
+            hint="give them, or use mode rest_target",
+        )
+
+
 def has_as_many_limits_as_joints(config: SafetyConfig, arm: ArmFigures, policy: SafetyPolicy) -> None:
     """Limits are given for every joint, in the block or in the robot file."""
     if config.joint_limits is None:
@@ -141,6 +152,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     has_a_shaper_for_what_shapes,
     bounds_tool_speed_where_it_is_judged,
     lets_nothing_commanded_trip_joint_speed,
+    knows_the_limits_where_it_overshoots,
     has_as_many_limits_as_joints,
     knows_the_chain_where_it_needs_it,
 )

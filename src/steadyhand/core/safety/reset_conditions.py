@@ -63,7 +63,7 @@ def the_controller_has_no_fault(conditions: ResetConditions) -> str | None:
 def the_arm_stands(conditions: ResetConditions) -> str | None:
     """No measured joint moves."""
     # Negated, so that a NaN counts as moving.
-    if conditions.fastest_joint_deg_s <= AT_REST_DEG_S:
+    if abs(conditions.fastest_joint_deg_s) <= AT_REST_DEG_S:
         return None
     return f"the arm still moves at {conditions.fastest_joint_deg_s:.1f} °/s"
 

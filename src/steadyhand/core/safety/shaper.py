@@ -10,8 +10,10 @@ the state once the socket took it. A frame that was dropped leaves the state whe
 last saw it.
 """
 
+import math
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple, Protocol
+from operator import sub
+from typing import Final, Protocol
 
 import msgspec
 
@@ -25,7 +27,8 @@ from steadyhand.ground.errors import SteadyhandError
 
 TARGET_LIMIT_DEG: Final = 1e6
 """Beyond this a number is no joint angle; refused with NaN and infinity, before the arithmetic."""
-
+SURELY_ANGLES_DEG: Final = 0.5 * TARGET_LIMIT_DEG
+"""No number among joints of less than this length together is beyond the limit; a NaN has none."""
 
 STRAIGHT_SHARES: Final = (1.0, 0.25)
 """At a wall: how much of the straight line to the target, against a full brake, is tried."""
@@ -66,7 +69,7 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     serial: int = 0
 
 
-class Chosen(NamedTuple):
+class Chosen(msgspec.Struct, frozen=True, gc=False):
     """A frame and how it came about; see `Proposal`."""
 
     joints_deg: list[float]
@@ -162,12 +165,12 @@ class StreamShaper:
         """
         self._refuse_bad(target_deg)
         sent = self._primed()
-        gaps = [target - sent[index] for index, target in enumerate(target_deg)]
+        gaps = list(map(sub, target_deg, sent))
         if self._jerk_solver is None:
             moving = None if self._follows is None else self._follows.observe(target_deg, fresh=fresh)
             chosen = self._choose(gaps, moving, sent)
         else:
-            chosen = self._follow_plan(self._jerk_solver, target_deg, sent)
+            chosen = self._follow_plan(self._jerk_solver, target_deg, gaps, sent)
         jump_deg, jump_joint = self._notice_jump(gaps)
         return self._proposal(chosen, jump_deg=jump_deg, jump_joint=jump_joint)
 
@@ -269,7 +272,7 @@ class StreamShaper:
             yield [slow + share * (straight[index] - slow) for index, slow in enumerate(stopping)]
 
     def _follow_plan(
-        self, solver: JerkSolver, target_deg: Sequence[float], sent: tuple[float, ...]
+        self, solver: JerkSolver, target_deg: Sequence[float], gaps: list[float], sent: tuple[float, ...]
     ) -> Chosen:
         """One step of the jerk-limited plan, or a full brake where it cannot be followed.
 
@@ -282,13 +285,15 @@ class StreamShaper:
             self._plan or JerkState(sent, velocity, (0.0,) * self._n_joints),
             target_deg=target_deg,
             wire_deg_s=velocity,
-            v_max_deg_s=self._ceiling_deg_s,
+            v_max_deg_s=self._laws.plan_ceiling_deg_s(gaps, self._ceiling_deg_s),
             bounds=self._bounds,
             limits_deg=self._limits_deg,
         )
         if step is None:
             return self._braked(sent, walled=False)
         speeds = self._laws.tool_bounded(step.wire_deg_s, velocity)
+        if self._laws.passing(sent, speeds):
+            return self._braked(sent, walled=False)
         joints = self._advanced(sent, speeds)
         if walls is not None and not walls.allows(joints, speeds):
             return self._braked(sent, walled=True)
@@ -344,6 +349,8 @@ class StreamShaper:
         """Only joint angles reach the arithmetic; R10 rejects the rest before it comes here."""
         if len(joints_deg) != self._n_joints:
             raise ShaperMisuseError(f"{len(joints_deg)} joints for an arm of {self._n_joints}")
+        if math.hypot(*joints_deg) < SURELY_ANGLES_DEG:
+            return
         for angle in joints_deg:
             # Negated chain, so that a NaN is refused too.
             if not -TARGET_LIMIT_DEG < angle < TARGET_LIMIT_DEG:

@@ -19,6 +19,7 @@ from steadyhand.core.safety.guards import (
     WorkAreaGuard,
 )
 from steadyhand.core.safety.shaper import Proposal, StreamShaper
+from steadyhand.core.safety.tool_speed import ToolVelocity
 from steadyhand.core.safety.unshaped import UnshapedStream
 from steadyhand.core.safety.verdicts import Guard, Refused, SafetyEvent, Violation
 from steadyhand.core.safety.walls import WallGate
@@ -61,16 +62,13 @@ class SuiteParts(msgspec.Struct, frozen=True, kw_only=True):
     joint_names: tuple[str, ...]
 
 
-class Command:
-    """One tick's command on its way down the ladder."""
+class Command(msgspec.Struct, gc=False):
+    """One tick's command on its way down the ladder; `proposal` is what the shaper makes of it."""
 
-    __slots__ = ("fresh", "now_ns", "proposal", "target_deg")
-
-    def __init__(self, target_deg: Sequence[float], *, fresh: bool, now_ns: int) -> None:
-        self.target_deg = target_deg
-        self.fresh = fresh
-        self.now_ns = now_ns
-        self.proposal: Proposal | None = None
+    target_deg: Sequence[float]
+    fresh: bool
+    now_ns: int
+    proposal: Proposal | None = None
 
 
 class GuardSuite:
@@ -93,7 +91,7 @@ class GuardSuite:
         self.joint_speed = parts.joint_speed
         self.eef_speed = parts.eef_speed
         self.joint_speeds = BaselineSpeed(parts.feed_jitter_ns)
-        self.tool_velocity = BaselineSpeed(parts.feed_jitter_ns)
+        self.tool_velocity = _tool_velocity(parts)
         self.measured_deg: tuple[float, ...] | None = None
         self.measured_ns = 0
         self.any_tripped = False
@@ -141,4 +139,13 @@ class GuardSuite:
             lock.reset()
         self.any_tripped = False
         self.joint_speeds.forget()
-        self.tool_velocity.forget()
+        if self.tool_velocity is not None:
+            self.tool_velocity.forget()
+
+
+def _tool_velocity(parts: SuiteParts) -> ToolVelocity | None:
+    """For an arm whose kinematics are known; where there is a work area, it knows the reach."""
+    if parts.tool_position is None:
+        return None
+    reach = None if parts.workarea is None else parts.workarea.reach
+    return ToolVelocity(parts.tool_position, parts.feed_jitter_ns, reach)

@@ -25,32 +25,33 @@ class WallGate:
         bounds: the shaper's constants.
     """
 
-    __slots__ = ("_arc_m_per_deg2", "_area", "_bounds", "_way_m_per_deg")
+    __slots__ = ("_arc_m_per_deg2", "_area", "_bounds", "_last_step_deg", "_last_step_m", "_way_m_per_deg")
 
     def __init__(self, area: WorkArea, bounds: MotionBounds) -> None:
         self._area = area
         self._bounds = bounds
+        self._last_step_deg = bounds.step_deg_s * bounds.period_s / 8.0
         # As if every joint went as fast as the fastest: what `_at_most_m` multiplies.
         self._way_m_per_deg = self._arc_m_per_deg2 = 0.0
-        for before, metres in enumerate(area.metres_per_degree):
+        for before, metres in enumerate(area.reach.metres_per_degree):
             self._way_m_per_deg += metres
             self._arc_m_per_deg2 += math.radians(metres) * (1 + 2 * before) / 8.0
+        self._last_step_m = self._way_m_per_deg * self._last_step_deg
 
     def allows(self, joints_deg: Sequence[float], velocities_deg_s: Sequence[float]) -> bool:
         """Tell whether the frame and every frame of the full brake after it lie inside the area."""
-        area = self._area
-        if area.at_least_m(joints_deg) >= self._at_most_m(velocities_deg_s):
+        area, at_most_m = self._area, self._at_most_m(velocities_deg_s)
+        if area.surely_has(at_most_m, joints_deg):
+            return True
+        clearance_m = area.clearance_m(joints_deg)
+        if clearance_m >= at_most_m:
             return True
         offsets_deg = self._stop_offsets(velocities_deg_s)
-        stop_deg = [joint + offsets_deg[index] for index, joint in enumerate(joints_deg)]
         needed_m = self._bow_m(velocities_deg_s, offsets_deg)
-        way_m = self._tool_way_m(offsets_deg)
-        if area.at_least_m(stop_deg) - way_m >= needed_m:
-            return True
-        at_stop_m = area.clearance_m(stop_deg)
-        if at_stop_m < needed_m:
+        if clearance_m < needed_m:
             return False
-        return at_stop_m - way_m >= needed_m or area.clearance_m(joints_deg) >= needed_m
+        stop_deg = [joint + offsets_deg[index] for index, joint in enumerate(joints_deg)]
+        return area.clearance_m(stop_deg) >= needed_m
 
     def _at_most_m(self, velocities_deg_s: Sequence[float]) -> float:
         """No less than way and bow together, from the fastest joint alone.
@@ -58,11 +59,8 @@ class WallGate:
         A joint of share r leaves the straight line by r²·(1−r)/(1+r) of the fastest one's way, which
         is nowhere above a tenth.
         """
-        bounds = self._bounds
-        way_deg = stop_distance_deg(largest_magnitude(velocities_deg_s), bounds)
-        last_step_deg = bounds.step_deg_s * bounds.period_s / 8.0
-        straight_m = self._way_m_per_deg * (1.1 * way_deg + last_step_deg)
-        return straight_m + self._arc_m_per_deg2 * way_deg * way_deg
+        way_deg = stop_distance_deg(largest_magnitude(velocities_deg_s), self._bounds)
+        return self._last_step_m + (1.1 * self._way_m_per_deg + self._arc_m_per_deg2 * way_deg) * way_deg
 
     def _stop_offsets(self, velocities_deg_s: Sequence[float]) -> list[float]:
         """From the frame to where the continuous brake through the next frames ends, degrees."""
@@ -85,24 +83,14 @@ class WallGate:
         bounds = self._bounds
         half_step = 0.5 * bounds.step_deg_s
         fastest = largest_magnitude(velocities_deg_s) - half_step
-        last_step_deg = bounds.step_deg_s * bounds.period_s / 8.0
         arc_m = spread_m = 0.0
         before_deg = 0.0
-        for metres, velocity, offset in zip(
-            self._area.metres_per_degree, velocities_deg_s, offsets_deg, strict=True
-        ):
-            speed, way = abs(velocity), abs(offset)
-            spread_m += metres * min(last_step_deg, speed * bounds.period_s / 8.0)
+        for index, metres in enumerate(self._area.reach.metres_per_degree):
+            speed, way = abs(velocities_deg_s[index]), abs(offsets_deg[index])
+            spread_m += metres * min(self._last_step_deg, speed * bounds.period_s / 8.0)
             if way > 0.0:
                 share = (speed - half_step) / fastest
                 spread_m += metres * way * (1.0 - share) / (1.0 + share)
                 arc_m += metres * way * (way + 2.0 * before_deg)
                 before_deg += way
         return math.radians(arc_m) / 8.0 + spread_m
-
-    def _tool_way_m(self, offsets_deg: Sequence[float]) -> float:
-        """No tool moves farther than this while its joints move by `offsets_deg`."""
-        total = 0.0
-        for metres, offset in zip(self._area.metres_per_degree, offsets_deg, strict=True):
-            total += metres * abs(offset)
-        return total

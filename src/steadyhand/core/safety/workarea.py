@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import assert_never
 
+from steadyhand.core.safety.reach import Reach
 from steadyhand.ground.config_safety import AreaShape, BoxArea, CylinderArea, HalfSpacesArea
 
 Point3 = tuple[float, float, float]
@@ -77,34 +78,31 @@ class WorkArea:
         reach_m: largest distance of the tool from each joint's axis, shape (n_joints,).
     """
 
-    __slots__ = ("_anchor_clearance_m", "_anchor_deg", "_clearance", "_tool", "metres_per_degree")
+    __slots__ = ("_anchor_clearance_m", "_anchor_deg", "_clearance", "_tool", "reach")
 
     def __init__(
         self, clearance: Clearance, tool_position: ToolPosition, *, reach_m: Sequence[float]
     ) -> None:
         self._clearance = clearance
         self._tool = tool_position
-        self.metres_per_degree = tuple(math.radians(reach) for reach in reach_m)
-        self._anchor_deg: Sequence[float] = (0.0,) * len(self.metres_per_degree)
+        self.reach = Reach(reach_m)
+        self._anchor_deg = (0.0,) * len(reach_m)
         self._anchor_clearance_m = -math.inf
 
     def clearance_m(self, joints_deg: Sequence[float]) -> float:
         """How far inside the tool is at this pose, by kinematics; remembered."""
-        self._anchor_deg = joints_deg
+        self._anchor_deg = tuple(joints_deg)
         self._anchor_clearance_m = self._clearance(self._tool(joints_deg))
         return self._anchor_clearance_m
 
-    def at_least_m(self, joints_deg: Sequence[float]) -> float:
-        """A clearance this pose surely has, without kinematics.
+    def surely_has(self, clearance_m: float, joints_deg: Sequence[float]) -> bool:
+        """Whether this pose has a clearance for certain, told without kinematics.
 
-        What was far inside stays inside over the next few ticks: the tool moves no further than the
-        reach of each joint times its way. It only ever saves work, since nobody takes it for a no.
+        What was far inside stays inside over the next few ticks: the tool moves no farther than its
+        reach allows. It only ever saves work, since nobody takes it for a no.
         """
-        total = self._anchor_clearance_m
-        anchor_deg = self._anchor_deg
-        for index, metres in enumerate(self.metres_per_degree):
-            total -= metres * abs(joints_deg[index] - anchor_deg[index])
-        return total
+        farthest_m = self.reach.overall_m_per_deg * math.dist(joints_deg, self._anchor_deg)
+        return self._anchor_clearance_m - farthest_m >= clearance_m
 
     def tool_m(self, joints_deg: Sequence[float]) -> Point3:
         """Where the tool is at this pose."""

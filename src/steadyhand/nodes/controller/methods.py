@@ -113,4 +113,5 @@ def call(box: ControlBox, name: str, parameters: Sequence[Any]) -> Any:
     arities, method = METHODS[name]
     if len(parameters) not in arities:
         raise ParameterError(f"{name} takes {arities[0]} parameters, not {len(parameters)}")
+    box.answers[f"call_{name}"] += 1
     return method(box, parameters)

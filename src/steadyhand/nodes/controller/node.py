@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, Final
 
+from steadyhand.core.controller.kinds import ARM_OF
 from steadyhand.edge.clock import SYSTEM_CLOCK, MonotonicClock
 from steadyhand.edge.realtime import CONTROLLER_PRIORITY, RealtimeRequest, ask_for
 from steadyhand.edge.robots.fairino.ports import FairinoPorts, require_address
@@ -18,7 +19,7 @@ from steadyhand.nodes.controller.box import ControlBox
 from steadyhand.nodes.controller.console import AdminServer, Console
 from steadyhand.nodes.controller.http_server import CallServer
 from steadyhand.nodes.controller.servoj_server import ServojServer
-from steadyhand.nodes.controller.settings import ARM_OF, ControllerSettings, build_model
+from steadyhand.nodes.controller.settings import ControllerSettings, build_model
 from steadyhand.nodes.controller.state_server import StateServer
 
 LOOPBACK: Final = "127.0.0.1"

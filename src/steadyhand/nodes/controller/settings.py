@@ -1,27 +1,14 @@
 """Which controller is simulated, and where."""
 
 from random import Random
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 
-from steadyhand.core.controller.constants import PRESETS
+from steadyhand.core.controller.kinds import ARM_OF, ModelName, TriggerName, controller_of
 from steadyhand.core.controller.model import ControllerModel
-from steadyhand.core.controller.triggers import (
-    JointSpeedTrigger,
-    TcpSpeedTrigger,
-    Trigger,
-    VelocityStepTrigger,
-)
 from steadyhand.edge.robots.fairino.ports import VENDOR_PORTS, FairinoPorts
-from steadyhand.ground.arms import FR3, FR20, ArmModel
 from steadyhand.ground.errors import InputError
-
-ModelName = Literal["fr3", "fr20", "sim"]
-TriggerName = Literal["velocity_step", "joint_speed", "tcp_speed"]
-
-ARM_OF: Final[dict[str, ArmModel]] = {"fr3": FR3, "fr20": FR20, "sim": FR3}
-"""The vendor's simulator was measured alike for both arms; here it has the smaller one."""
 
 START_POSE_DEG: Final = (0.0, -90.0, 90.0, -90.0, -90.0, 0.0)
 """An elbow-up pose well inside the limits of both arms."""
@@ -70,22 +57,4 @@ def build_model(settings: ControllerSettings) -> ControllerModel:
             where="--pose",
             hint=f"its range is {lower_deg:g}° to {upper_deg:g}°",
         )
-    return ControllerModel(
-        PRESETS[settings.model],
-        Random(settings.seed),
-        joint_limits=arm.limits,
-        joints_deg=settings.pose_deg,
-        trigger=_trigger(settings.trigger, arm, PRESETS[settings.model].name),
-    )
-
-
-def _trigger(name: TriggerName, arm: ArmModel, preset: str) -> Trigger:
-    """Build a trigger with the arm's published limits as its thresholds."""
-    if name == "joint_speed":
-        return JointSpeedTrigger(limit_deg_s=arm.limits.speed_deg_s)
-    if name == "tcp_speed":
-        limit_m_s = arm.typical_tool_speed_m_s
-        if limit_m_s is None:
-            raise InputError(f"no tool speed is published for {arm.name}", where="--trigger")
-        return TcpSpeedTrigger(chain=arm.chain, limit_m_s=limit_m_s)
-    return VelocityStepTrigger.from_constants(PRESETS[preset])
+    return controller_of(settings.model, settings.trigger, Random(settings.seed), pose_deg=settings.pose_deg)
