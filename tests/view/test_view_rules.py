@@ -1,16 +1,27 @@
 """`docs/rules/playout.md` says what the code does, and every rule has a test."""
 
 import ast
+import importlib
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from steadyhand.core import playout
 from steadyhand.core.playout import DRAIN_LADDER, Offer, config
-from steadyhand.view.rules import ARRIVAL_TUNABLES, PAGE, PINNED_BY, RULE_TUNABLES, main, playout_page
+from steadyhand.view.rules import (
+    ARRIVAL_TUNABLES,
+    PAGE,
+    PINNED_BY,
+    RULE_TUNABLES,
+    every_tunable,
+    main,
+    playout_page,
+)
 from steadyhand.view.rules_source import read_flush_paths, read_ladder, read_members, read_tunables
 
 ROOT = Path(__file__).parents[2]
+PLAYOUT = Path(playout.__path__[0])
 RULES = [rule.__name__ for rule in DRAIN_LADDER]
 
 
@@ -77,8 +88,24 @@ def test_a_rule_is_shown_with_every_tunable_its_code_mentions() -> None:
         assert mentioned <= set(RULE_TUNABLES.get(rule.__name__, ())), rule.__name__
 
 
+def test_every_number_of_the_buffer_is_on_the_page_with_its_meaning() -> None:
+    """Public constants of core/playout that are numbers; none may be known to the code alone."""
+    modules = [importlib.import_module(f"{playout.__name__}.{path.stem}") for path in PLAYOUT.glob("*.py")]
+    numbers = {
+        name
+        for module in modules
+        for name, value in vars(module).items()
+        if name.isupper() and not name.startswith("_") and isinstance(value, int | float)
+    }
+    told = every_tunable()
+    borrowed = {"HALF_WINDOW", "NS_PER_MS", "NS_PER_S", "SEQ_MASK", "SEQ_MODULUS"}
+    assert numbers - borrowed - {"UNKNOWN_CLOCK"} == set(told)
+    assert {"SENDER_STALL_PERIODS", "JITTER_GAIN", "LOSS_GAIN", "MAX_TOMBSTONES"} <= set(told)
+    assert [name for name, (_, meaning) in told.items() if not meaning] == []
+
+
 def test_the_tables_name_only_what_there_is() -> None:
-    known = set(read_tunables())
+    known = set(every_tunable())
     assert set(PINNED_BY) == set(RULES)
     assert set(RULE_TUNABLES) <= set(RULES)
     assert {name for names in RULE_TUNABLES.values() for name in names} <= known

@@ -11,7 +11,7 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from steadyhand.ground.config_safety import SafetyConfig
+from steadyhand.ground.config_safety import RobotType, SafetyConfig
 from steadyhand.ground.errors import ConfigError
 from steadyhand.ground.stamps import NS_PER_MS, NS_PER_S
 
@@ -45,19 +45,22 @@ class RobotIdentity(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
             controller alone guards them.
         address: IPv4 literal of the controller, as the robot's computer reaches it.
         vacuum_bits: digital outputs of a vacuum gripper, (suction, blow-off), or none.
+        trigger: what makes this controller run away (R10); with `tcp_speed` the bound on the
+            commanded tool speed is not optional.
 
     Raises:
         ConfigError: the counts disagree, a name repeats, or a limit is not lowest < highest.
     """
 
     id: NameText
-    type: Literal["fairino", "simulated"]
+    type: RobotType
     model: NameText
     n_joints: Annotated[int, msgspec.Meta(ge=1, le=32)] = 6
     joint_names: tuple[NameText, ...] = ()
     joint_limits_deg: tuple[tuple[float, float], ...] = ()
     address: NameText = "127.0.0.1"
     vacuum_bits: tuple[OutputNumber, OutputNumber] | None = None
+    trigger: Literal["velocity_step", "joint_speed", "tcp_speed"] = "velocity_step"
 
     def __post_init__(self) -> None:
         """Refuse what contradicts itself."""

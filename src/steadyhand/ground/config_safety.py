@@ -9,7 +9,7 @@ A block that is absent is a guard that is absent; no number here defaults to "no
 """
 
 import math
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
@@ -20,6 +20,12 @@ TripCount = Annotated[int, msgspec.Meta(ge=1, le=100)]
 
 WINDOW_SLACK_FLOOR_MS: Final = 15.0
 """J of the window form (R9): no less, since the controller and its feed quantise to a period each."""
+
+
+RobotType = Literal["fairino", "simulated"]
+"""Which driver speaks to the arm; the safety policy is by type."""
+
+RetiredBlock = dict[str, Any] | None
 
 
 def _refuse_unless_positive(block: str, **values: float | None) -> None:
@@ -269,7 +275,11 @@ class TcpSpeedConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class SafetyConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The whole `safety:` block. The policy decides what of it may be left out."""
+    """The whole `safety:` block. The policy decides what of it may be left out.
+
+    `command_guard`, `command_speed` and `cap_delta` are names of document 003 that document 001
+    retired: old files keep them, they bound nothing, and whoever runs such a file is warned (R8).
+    """
 
     stream_shaper: StreamShaperConfig | None = None
     divergence_guard: DivergenceGuardConfig | None = None
@@ -279,6 +289,9 @@ class SafetyConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     joint_speed: JointSpeedConfig | None = None
     eef_speed: EefSpeedConfig | None = None
     tcp_speed: TcpSpeedConfig | None = None
+    command_guard: RetiredBlock = None
+    command_speed: RetiredBlock = None
+    cap_delta: RetiredBlock = None
 
 
 SafetyKey = Literal[
@@ -304,9 +317,9 @@ class SafetyPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     A type that is not named is not strict: a simulated arm may run unshaped, to be studied.
     """
 
-    strict_robot_types: dict[str, StrictRequirement]
+    strict_robot_types: dict[RobotType, StrictRequirement]
 
     def required_for(self, robot_type: str) -> tuple[SafetyKey, ...]:
         """The blocks that `robot_type` needs; none for a type that is not strict."""
-        strict = self.strict_robot_types.get(robot_type)
-        return strict.required if strict is not None else ()
+        named = [strict for name, strict in self.strict_robot_types.items() if name == robot_type]
+        return named[0].required if named else ()

@@ -4,6 +4,8 @@ Drivers make it from their registers; the follower decides on it. It holds numbe
 gives them, so a frame that cannot be true (a NaN joint) is still a value, to be judged above.
 """
 
+import math
+
 import msgspec
 
 from steadyhand.ground.robot_status import RobotStatus, VacuumState
@@ -39,3 +41,10 @@ class MeasuredArm(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     vacuum: VacuumState | None = None
     tcp_position_mm: tuple[float, float, float] | None = None
     tcp_orientation_deg: tuple[float, float, float] | None = None
+
+    @property
+    def fastest_joint_deg_s(self) -> float:
+        """The largest reported speed of any joint, without its sign; NaN where one is not a number."""
+        if any(map(math.isnan, self.speeds_deg_s)):
+            return math.nan
+        return max(map(abs, self.speeds_deg_s), default=0.0)

@@ -1,10 +1,14 @@
 """No buffer: what a robot file with a depth of zero gives (document 000 §2).
 
 The newest sequence number wins, one mailbox deep, read without being taken; each tick sends it
-again if nothing newer came. There is no stall policy without a buffer.
+again if nothing newer came. There is no stall policy without a buffer. The gate is the follower's on
+an unsealed link: a restarted sender gets in after two seconds of silence, and what comes more than
+200 ms late is dropped (decision 0003). Stragglers of a dead numbering are told by nothing else.
 """
 
+from steadyhand.core.follower.ingress import GATE_EPOCH_NS, PASSTHROUGH_MAX_LATENESS_NS
 from steadyhand.core.redundancy import ReceiverReport
+from steadyhand.core.timing import TransitEstimator
 from steadyhand.ground.motion import JointsDeg
 from steadyhand.ground.seq import is_newer
 from steadyhand.simulation.lanes import Lane, Tick
@@ -21,14 +25,18 @@ class PassthroughReceiver:
         """Start with an empty mailbox."""
         self.lane = Lane("buffer")
         self._period_ns = scenario.period_ns
+        self._transit = TransitEstimator()
         self._newest: Sent | None = None
         self._arrival_ns = 0
         self._fresh = False
 
     def receive(self, entries: list[Sent], now_ns: int) -> None:
-        """Overwrite the mailbox with the current setpoint where its number is newer."""
+        """Overwrite the mailbox with the current setpoint where the gate lets it by."""
         sent, newest = entries[0], self._newest
-        if newest is None or sent.incarnation != newest.incarnation or is_newer(sent.seq, newest.seq):
+        lateness_ns = self._transit.observe(arrival_ns=now_ns, sender_stamp_s=sent.stamp_s)
+        silence_ns = now_ns - self._arrival_ns
+        passes = newest is None or silence_ns >= GATE_EPOCH_NS or is_newer(sent.seq, newest.seq)
+        if lateness_ns <= PASSTHROUGH_MAX_LATENESS_NS and passes:
             self._newest, self._arrival_ns, self._fresh = sent, now_ns, True
 
     def tick(self, now_ns: int) -> int:

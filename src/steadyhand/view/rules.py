@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from steadyhand.core.playout import arrival, depth, flush, trim, verdicts
+from steadyhand.core.playout import arrival, arrival_health, config, depth, flush, trim, verdicts, waits
 from steadyhand.ground.errors import InputError
 from steadyhand.view.rules_source import (
     RuleEntry,
@@ -46,11 +46,17 @@ ARRIVAL_TUNABLES: Final = (
     "ACTION_EPOCH_RESET_NS",
     "NUMBERING_JUMP",
     "PROBATION_DATAGRAMS",
+    "CLOCK_STEP_PACE_NS",
+    "ACCEPTED_MEMORY",
+    "JITTER_GAIN",
+    "LOSS_GAIN",
+    "SENDER_STALL_PERIODS",
 )
 
 RULE_TUNABLES: Final[dict[str, tuple[str, ...]]] = {
-    "purge_aged": ("AGE_CAP_MARGIN_FLOOR_NS",),
+    "purge_aged": ("AGE_CAP_MARGIN_FLOOR_NS", "MAX_TOMBSTONES"),
     "sample_depth": ("ADAPT_WINDOW_NS", "ADAPT_GROW_MARGIN", "ADAPT_SHRINK_CALM_WINDOWS"),
+    "prefill_gate": ("HIGH_WATER_SLACK",),
     "hole_ahead": ("HOLE_AHEAD_FACTOR",),
     "deepening_hold": ("DEEPEN_SLEW_EVERY", "HIGH_WATER_SLACK"),
     "conceal_hole": ("INTERP_MAX_GAP",),
@@ -69,6 +75,7 @@ PINNED_BY: Final[dict[str, tuple[str, ...]]] = {
     "prefill_gate": (
         "test_prefill_holds_pops_until_target_depth_then_releases_one_per_tick",
         "test_underrun_to_empty_pauses_pops_until_prefill_rebuilds",
+        "test_a_new_stream_whose_head_came_late_starts_at_the_target_exactly",
         "test_post_live_underrun_stalls_after_the_window_and_flushes",
     ),
     "hole_ahead": (
@@ -85,6 +92,14 @@ PINNED_BY: Final[dict[str, tuple[str, ...]]] = {
         "test_big_holes_keep_the_jump_and_count_as_true_loss",
     ),
 }
+
+
+def every_tunable() -> dict[str, tuple[str, str]]:
+    """Return the constants of all the modules that have any: name → (value, meaning)."""
+    found: dict[str, tuple[str, str]] = {}
+    for module in (config, arrival_health, trim, waits):
+        found |= read_tunables(module)
+    return found
 
 
 def playout_page() -> str:
@@ -121,7 +136,7 @@ def _facts(entry: RuleEntry) -> str:
     facts = [("Kind", entry.kind), ("Verdict", _verdict(entry)), ("Source", entry.source.rstrip("."))]
     named = RULE_TUNABLES.get(entry.name, ())
     if named:
-        known = read_tunables()
+        known = every_tunable()
         facts.append(("Bound to", ", ".join(f"`{name}` = {known[name][0]}" for name in named)))
     facts.append(("Pinned by", ", ".join(f"`{name}`" for name in PINNED_BY[entry.name])))
     return "\n".join(f"- {label}: {words}" for label, words in facts)
@@ -156,11 +171,11 @@ def _flush() -> list[str]:
 
 
 def _all_tunables() -> list[str]:
-    return ["## Every tunable", _tunables(tuple(read_tunables()))]
+    return ["## Every tunable", _tunables(tuple(every_tunable()))]
 
 
 def _tunables(names: Sequence[str]) -> str:
-    known = read_tunables()
+    known = every_tunable()
     return _table(("Tunable", "Value", "Meaning"), [(f"`{name}`", *known[name]) for name in names])
 
 

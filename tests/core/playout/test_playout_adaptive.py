@@ -55,6 +55,16 @@ def test_adaptive_target_grows_on_graze_deepens_by_slew_and_shrinks_when_calm(
     assert (stats.lost_at_release, stats.underrun_episodes) == (0, 0)
 
 
+def test_r2_behind_a_fast_sender_a_grown_target_is_still_given_back(new_buffer: Build, play: Play) -> None:
+    """3000 ppm: the queue stands a good half slot over its set point for good, and may not wait for less."""
+    buffer = new_buffer(20, max_depth=40, trim=True)
+    arrivals = [(at_ms * 0.997, seq) for at_ms, seq in stalled(5_000, 500, 18)]
+    play(buffer, arrivals, until_ms=45_000)
+    assert buffer.stats.deepening_holds > 0
+    assert buffer.target_depth == 20
+    assert (buffer.stats.overflow_dropped, buffer.stats.underrun_episodes) == (0, 0)
+
+
 @pytest.mark.parametrize(
     ("base", "ceiling", "grown"),
     [(20, 40, [25, 31, 38, 40, 40]), (5, 12, [7, 9, 11, 12, 12]), (8, 100, [10, 12, 15, 18, 22])],

@@ -238,6 +238,7 @@ def check_hour(buffer: PlayoutBuffer, released: int) -> None:
     assert released == stats.released > 359_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ppm", "reordering"), [(-3000, False), (3000, True)])
 def test_r2_one_hour_of_drift_without_underrun_overflow_or_synthetic(
     ppm: int, reordering: bool, new_buffer: Build, balance: Balance

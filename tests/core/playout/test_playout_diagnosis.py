@@ -51,6 +51,81 @@ def test_stall_diagnosis_attributes_arriving_but_unusable_debris(
     assert "nothing has arrived" not in why
 
 
+def test_stall_diagnosis_tells_how_late_the_stream_has_become(
+    new_buffer: Build, point: Point, lane: Lane
+) -> None:
+    """The path grew by 300 ms under a buffer of 50: they arrive, one a period, and none can be played."""
+    buffer = new_buffer(window_ms=30.0)
+    for seq in range(5):
+        buffer.offer(seq, point(seq), 0)
+    assert lane(buffer, 0.0, 6) == "0 1 2 3 4 _"
+    for seq in range(5, 8):
+        buffer.offer(seq, point(seq), (10 * seq + 5) * MS, lateness_ns=300 * MS)
+    assert lane(buffer, 80.0, 1) == "X"
+    report = last_stall(buffer)
+    assert (report.late_by_ms, report.late_limit_ms) == (300.0, 50.0)
+    assert "still arriving (last accepted 5 ms ago)" in report.why()
+    assert "300 ms late where the buffer is 50 ms deep" in report.why()
+    assert "queued in time" not in report.why()
+
+
+def test_a_lateness_that_the_buffer_covers_is_not_the_diagnosis(
+    new_buffer: Build, point: Point, lane: Lane
+) -> None:
+    buffer = new_buffer(window_ms=30.0)
+    for seq in range(5):
+        buffer.offer(seq, point(seq), 0)
+    lane(buffer, 0.0, 6)
+    for seq in range(5, 8):
+        buffer.offer(seq, point(seq), (10 * seq + 5) * MS, lateness_ns=50 * MS)
+    assert lane(buffer, 80.0, 1) == "X"
+    assert "only 3 of the 5 that playing takes were queued in time" in last_stall(buffer).why()
+
+
+def test_health_says_why_nothing_plays_while_setpoints_arrive_late(
+    new_buffer: Build, point: Point, lane: Lane
+) -> None:
+    """The dead time of decision 0003: after engaging on a path that has become longer."""
+    buffer = new_buffer()
+    told: list[str | None] = []
+    for seq in range(40):
+        late_ns = 850 * MS if seq < 20 else 0
+        buffer.offer(seq, point(seq), 10 * seq * MS, lateness_ns=late_ns)
+        lane(buffer, 10.0 * seq + 5, 1)
+        told.append(buffer.health((10 * seq + 6) * MS).held_back)
+    assert told[:20] == ["setpoints arrive 850 ms late; none is played until they come in time"] * 20
+    assert told[20:] == [None] * 20
+    assert buffer.stats.released > 10
+    assert "held_back" not in buffer.health(400 * MS).to_dict()
+    assert "held_back" in report_while_late(buffer, point)
+
+
+def report_while_late(buffer: PlayoutBuffer, point: Point) -> dict[str, object]:
+    buffer.flush_lifecycle()
+    for seq in range(40, 46):
+        buffer.offer(seq, point(seq), 460 * MS, lateness_ns=100 * MS)
+    return buffer.health(460 * MS).to_dict()
+
+
+def test_health_holds_nothing_back_while_filling_silent_or_playing(
+    new_buffer: Build, point: Point, lane: Lane
+) -> None:
+    buffer = new_buffer()
+    for seq in range(4):
+        buffer.offer(seq, point(seq), 10 * seq * MS, lateness_ns=100 * MS)
+    assert buffer.health(31 * MS).held_back is None  # four of five: it is filling
+    buffer.offer(4, point(4), 40 * MS, lateness_ns=100 * MS)
+    assert buffer.health(90 * MS).held_back is not None
+    assert buffer.health(91 * MS).held_back is None  # nothing arrives any more
+    playing = new_buffer()
+    for seq in range(5):
+        playing.offer(seq, point(seq), 0)
+    lane(playing, 0.0, 1)
+    for seq in range(5, 9):
+        playing.offer(seq, point(seq), 5 * MS, lateness_ns=100 * MS)
+    assert playing.health(6 * MS).held_back is None
+
+
 def test_hole_ahead_diagnosis_names_the_jump(new_buffer: Build, send: Send, lane: Lane) -> None:
     buffer = new_buffer(window_ms=100.0)
     send(buffer, [0, 1, 2, 40, 41], 0.0)

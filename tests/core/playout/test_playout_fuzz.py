@@ -1,4 +1,8 @@
-"""Anything may arrive at any time: no exception, the counters balance, the report stays JSON."""
+"""Anything may arrive at any time: no exception, the counters balance, the report stays JSON.
+
+Here are the setpoints that no decoder would let by, into buffers of every kind; the datagrams come
+through the whole follower in its storm (tests/core/follower).
+"""
 
 import itertools
 import json
@@ -128,8 +132,9 @@ def meddle(
     return released
 
 
-def test_two_hundred_thousand_random_offers_raise_nothing(new_buffer: Build, balance: Balance) -> None:
-    share = 200_000 // len(CONFIGS) + 1
+@pytest.mark.slow
+def test_fifty_thousand_random_offers_raise_nothing(new_buffer: Build, balance: Balance) -> None:
+    share = 50_000 // len(CONFIGS) + 1
     for number, ((depth, ceiling), window_ms, trim) in enumerate(CONFIGS):
         buffer = new_buffer(depth, max_depth=ceiling, window_ms=window_ms, trim=trim, wire_debug=True)
         abuse(buffer, Random(number), share, balance)

@@ -116,6 +116,9 @@ class Naive:
             self.prefilling = True
         if self.prefilling and (len(self.queue) < self.depth or self._burst_is_landing()):
             return self._empty(now_ns)
+        if self.prefilling and not self.live and self._head_came_late():
+            while len(self.queue) > self.depth:
+                self._drop(min(self.queue), "overflow_dropped")
         self.prefilling = False
         if self.window_ns is not None and self._span_s() > 3 * self.depth * 0.01:
             return self._stall()
@@ -133,10 +136,13 @@ class Naive:
         self.counts["lost_at_release"] += len(missing) if self.live else 0
         return self._play(head, False, setpoint.joints_deg)
 
-    def _burst_is_landing(self) -> bool:
+    def _head_came_late(self) -> bool:
         head = min(self.queue)
-        _, due_ns = self.queue[head]
-        if self.arrived_ns[head] - due_ns <= 20 * MS:
+        return self.arrived_ns[head] - self.queue[head][1] > 20 * MS
+
+    def _burst_is_landing(self) -> bool:
+        _, due_ns = self.queue[min(self.queue)]
+        if not self._head_came_late():
             return False
         return self.now_ns - due_ns > (self.depth + 2) * 10 * MS or (
             self.dropped_ns is not None and self.now_ns - self.dropped_ns <= 10 * MS
@@ -230,10 +236,10 @@ class AgainstNaive(RuleBasedStateMachine):
         self._arrive(self.next)
         self.next += 1
 
-    @rule(count=st.integers(2, 12))
-    def a_burst_arrives(self, count: int) -> None:
+    @rule(count=st.integers(2, 12), late_ms=st.sampled_from([0, 0, 21, 40]))
+    def a_burst_arrives(self, count: int, late_ms: int) -> None:
         for _ in range(count):
-            self._arrive(self.next)
+            self._arrive(self.next, late_ms)
             self.next += 1
 
     @rule(back=st.integers(1, 25), late_ms=st.sampled_from([0, 0, 40, 200, 260]))

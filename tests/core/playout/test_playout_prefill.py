@@ -3,7 +3,11 @@
 from collections.abc import Callable, Iterable
 
 from steadyhand.core.playout import Offer, PlayoutBuffer
+from steadyhand.ground.setpoint import Setpoint
 
+MS = 1_000_000
+Point = Callable[..., Setpoint]
+Balance = Callable[[PlayoutBuffer], None]
 Build = Callable[..., PlayoutBuffer]
 Send = Callable[[PlayoutBuffer, Iterable[int], float], list[Offer]]
 Lane = Callable[[PlayoutBuffer, float, int], str]
@@ -52,6 +56,46 @@ def test_underrun_to_empty_pauses_pops_until_prefill_rebuilds(
     assert lane(buffer, 90.0, 6) == "5 6 7 8 9 _"
     assert buffer.stats.hold_ticks == 5
     assert buffer.stats.underrun_episodes == 2
+
+
+def late_stream(
+    buffer: PlayoutBuffer, point: Point, landing: Iterable[int], at_ms: float, late_ms: float
+) -> None:
+    for seq in landing:
+        buffer.offer(seq, point(seq), round(at_ms * MS), lateness_ns=round(late_ms * MS))
+
+
+def test_a_new_stream_whose_head_came_late_starts_at_the_target_exactly(
+    new_buffer: Build, point: Point, lane: Lane, balance: Balance
+) -> None:
+    """The end of a burst: two above the target, and three more before the second tick.
+
+    Started two above the target, the next tick would catch up by three and leap over them.
+    """
+    buffer = new_buffer()
+    late_stream(buffer, point, range(7), 0.0, 21.0)
+    assert buffer.depth == 7
+    assert lane(buffer, 5.0, 1) == "2"
+    assert buffer.stats.overflow_dropped == 2
+    late_stream(buffer, point, range(7, 10), 10.0, 0.0)
+    assert lane(buffer, 15.0, 3) == "3 4 5"
+    assert (buffer.stats.interpolated, buffer.stats.lost_at_release) == (0, 0)
+    assert buffer.stats.overflow_dropped == 2
+    balance(buffer)
+
+
+def test_what_came_in_time_is_kept_and_so_is_all_once_the_arm_has_moved(
+    new_buffer: Build, point: Point, lane: Lane
+) -> None:
+    in_time = new_buffer()
+    late_stream(in_time, point, range(7), 0.0, 20.0)
+    assert lane(in_time, 5.0, 3) == "0 1 2"
+    again = new_buffer()
+    late_stream(again, point, range(5), 0.0, 0.0)
+    assert lane(again, 0.0, 6) == "0 1 2 3 4 _"
+    late_stream(again, point, range(5, 12), 60.0, 21.0)
+    assert lane(again, 65.0, 3) == "5 6 7"
+    assert (in_time.stats.overflow_dropped, again.stats.overflow_dropped) == (0, 0)
 
 
 def test_depth_one_releases_what_has_just_arrived(new_buffer: Build, send: Send, lane: Lane) -> None:

@@ -22,6 +22,7 @@ from steadyhand.core.follower.inputs import (
 from steadyhand.core.follower.outputs import SafetyNote
 from steadyhand.core.safety.latch import EngageEvent, EngageState, StopCause, StopKind
 from steadyhand.core.safety.policy import edited
+from steadyhand.core.safety.verdicts import RETIRED_NAMES
 from steadyhand.ground.errors import SteadyhandError
 
 DONE = Reply(outcome="done")
@@ -36,7 +37,7 @@ def carry_out(  # noqa: PLR0912 - one case a request, held complete by the type 
             return DONE, arm.estop(EstopArrived(session_id, episode_id, None, source), now_ns)
         case PrepareStream():
             if arm.machine.state is EngageState.IDLE:
-                arm.stream.adopt_pending_safety(arm.measured)
+                arm.stream.adopt_pending_safety(arm.measured, now_ns)
             return arm.decided("prepare_stream", arm.machine.handle(EngageEvent.PREPARE), now_ns)
         case EnterIdle():
             return arm.decided("enter_idle", arm.machine.handle(EngageEvent.SOFT_STOP), now_ns)
@@ -50,12 +51,13 @@ def carry_out(  # noqa: PLR0912 - one case a request, held complete by the type 
         case FeedLost(reason=reason):
             arm.machine.note_feed_lost()
             return arm.refuse("state feed", reason, now_ns), ()
-        case ProcessLost(name=name):
-            cause = StopCause(kind=StopKind.PROCESS_LOST, detail=f"{name} is dead", name=name)
+        case ProcessLost(name=name, detail=detail):
+            cause = StopCause(kind=StopKind.PROCESS_LOST, detail=detail or f"{name} is dead", name=name)
             return DONE, arm.stop(cause, now_ns)
         case ToggleGuard(name=name, enabled=enabled):
-            refused = arm.stream.envelope.set_enabled(name, enabled=enabled, now_ns=now_ns)
-            return _answered(arm, "toggle_guard", None if refused is None else refused.reason, now_ns)
+            return _answered(
+                arm, "toggle_guard", arm.stream.switch_guard(name, enabled=enabled, now_ns=now_ns), now_ns
+            )
         case EditGuard():
             return _edit(arm, command, now_ns)
         case ScaleSpeed(share=share):
@@ -65,7 +67,13 @@ def carry_out(  # noqa: PLR0912 - one case a request, held complete by the type 
 
 
 def _edit(arm: Engagement, command: EditGuard, now_ns: int) -> Answer:
-    """Check an edit like the file and keep it for the next engagement: the fail-closed pairing holds."""
+    """Check an edit like the file and keep it for the next engagement: the fail-closed pairing holds.
+
+    An edit of a retired name changes nothing and warns (R8).
+    """
+    if command.block in RETIRED_NAMES:
+        refused = arm.stream.switch_guard(command.block, enabled=True, now_ns=now_ns)
+        return _answered(arm, "edit_guard", refused, now_ns)
     try:
         arm.stream.keep_for_next_engagement(edited(arm.stream.pending_safety, command.block, command.changes))
     except SteadyhandError as error:

@@ -131,8 +131,7 @@ class FollowerCore:
             )
             if not taken:
                 return ()
-            self.arm.measured = measured
-            self.arm.machine.note_first_frame()
+            self.arm.note_measured(measured)
             return self.arm.watch(measured)
 
         return self._guarded("observe", measured.arrival_ns, take, _as_commands)

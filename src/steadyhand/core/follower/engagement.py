@@ -4,6 +4,7 @@ The machine says what happens, this file does it: to the stream, to the driver (
 whoever watches (as events). The first cause of a stop stays until the operator's reset.
 """
 
+import math
 from typing import assert_never
 
 from steadyhand.core.follower.ingress import EstopArrived
@@ -33,9 +34,10 @@ from steadyhand.core.safety.latch import (
     StopCause,
     StopKind,
 )
-from steadyhand.core.safety.reset_conditions import ResetConditions
+from steadyhand.core.safety.reset_conditions import AT_REST_DEG_S, ResetConditions
 from steadyhand.core.safety.writes import WriteLedger
 from steadyhand.ground.measured_arm import MeasuredArm
+from steadyhand.ground.stamps import s_from_ns
 
 Commands = tuple[DriverCommand, ...]
 Answer = tuple[Reply, Commands]
@@ -52,6 +54,7 @@ class Engagement:
         self.stream = stream
         self.writes = WriteLedger()
         self.measured: MeasuredArm | None = None
+        self._measured_before: MeasuredArm | None = None
         self.acknowledged_estop: tuple[int, int] | None = None
         """(session, episode) of the e-stop the sender may stop repeating."""
         self.events: list[FollowerEvent] = []
@@ -66,6 +69,26 @@ class Engagement:
     def engaged(self) -> bool:
         """Whether the arm is somebody's right now."""
         return self.machine.state in (EngageState.PREPARING, EngageState.STREAMING, EngageState.BRAKING)
+
+    def note_measured(self, measured: MeasuredArm) -> None:
+        """Keep the newest frame, and the one before it for a feed that reports no speeds."""
+        self._measured_before, self.measured = self.measured, measured
+        self.machine.note_first_frame()
+
+    @property
+    def fastest_joint_deg_s(self) -> float:
+        """How fast the arm moves: as reported, else by its last two poses; NaN where nobody knows."""
+        arm, before = self.measured, self._measured_before
+        if arm is None:
+            return math.nan
+        if arm.speeds_deg_s:
+            return arm.fastest_joint_deg_s
+        if before is None or before.arrival_ns >= arm.arrival_ns:
+            return math.nan
+        furthest_deg = max(
+            [abs(now - then) for now, then in zip(arm.joints_deg, before.joints_deg, strict=True)]
+        )
+        return furthest_deg / s_from_ns(arm.arrival_ns - before.arrival_ns)
 
     # ---- stopping
 
@@ -131,7 +154,7 @@ class Engagement:
         return ResetConditions(
             frame_age_ns=now_ns - arm.arrival_ns,
             estop_pressed=arm.estop_pressed,
-            fastest_joint_deg_s=max((abs(speed) for speed in arm.speeds_deg_s), default=0.0),
+            fastest_joint_deg_s=self.fastest_joint_deg_s,
             fault_code=arm.fault_code,
             fault_sub_code=arm.fault_sub_code,
         )
@@ -184,8 +207,14 @@ class Engagement:
         return ()
 
     def _start_stream(self, now_ns: int) -> Commands:
-        """Prime on the measured pose; an arm that cannot be primed is stopped, with the reason."""
-        refused = self.stream.engage(now_ns)
+        """Prime on the measured pose; an arm that cannot be primed is stopped, with the reason.
+
+        Nor while it moves: the pose it is primed on would be behind it before the first frame.
+        """
+        fastest_deg_s = self.fastest_joint_deg_s
+        # Negated, so that a NaN counts as moving.
+        moving = not fastest_deg_s <= AT_REST_DEG_S
+        refused = f"the arm moves at {fastest_deg_s:.1f} °/s" if moving else self.stream.engage(now_ns)
         if refused is None:
             self.writes.clear()
             return (StartStream(),)

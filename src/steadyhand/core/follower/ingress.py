@@ -94,6 +94,7 @@ class Ingress:
         """Another sender, another clock, another numbering."""
         self.transit.reset()
         self._newest = None
+        self._gate_seq = None
         if self._stream.buffer is not None:
             self._stream.buffer.forget_numbering()
 
@@ -218,7 +219,12 @@ class Ingress:
         if not streaming:
             self.counts.not_streaming += 1
         elif self._stream.buffer is not None:
-            self._stream.buffer.offer(seq, setpoint, now_ns, is_copy=is_copy, lateness_ns=lateness_ns)
+            buffer = self._stream.buffer
+            clock_steps = buffer.stats.clock_steps
+            buffer.offer(seq, setpoint, now_ns, is_copy=is_copy, lateness_ns=lateness_ns)
+            if buffer.stats.clock_steps != clock_steps:
+                # Believed on a clock that was set back: lateness is against that one from here.
+                self.transit.reset()
         elif lateness_ns > PASSTHROUGH_MAX_LATENESS_NS:
             self.counts.stale_dropped += 1
         elif self._settings.transport == "grpc" or self._gate_passes(seq, now_ns):

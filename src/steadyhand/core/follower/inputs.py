@@ -69,9 +69,15 @@ class FeedLost(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class ProcessLost(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """A process this arm depends on is dead (R14)."""
+    """A process this arm depends on is dead (R14), or was away for so long that others took it for dead.
+
+    Attributes:
+        name: which.
+        detail: how it is known, for the cause; "" says that it is dead.
+    """
 
     name: str
+    detail: str = ""
 
 
 ControlCommand = (

@@ -9,7 +9,7 @@ import msgspec
 from steadyhand.core.playout import PlayoutConfig
 from steadyhand.core.safety.policy import NO_POLICY, build_envelope
 from steadyhand.core.safety.requirements import ArmFigures
-from steadyhand.ground.arms import ARMS
+from steadyhand.ground.arms import ARMS, ArmModel
 from steadyhand.ground.config import RobotConfig
 from steadyhand.ground.config_safety import SafetyConfig, SafetyPolicy
 from steadyhand.ground.kinematics import Chain
@@ -68,8 +68,9 @@ class FollowerSettings(msgspec.Struct, frozen=True, kw_only=True):
                 robot_type=robot.type,
                 joint_names=robot.names,
                 period_ns=communication.period_ns,
-                limits_deg=robot.joint_limits_deg,
+                limits_deg=robot.joint_limits_deg or _published_limits_deg(config),
                 chain=_chain_of(config),
+                judged_by_tcp_speed=robot.trigger == "tcp_speed",
             ),
             policy=policy,
             transport=remote.transport,
@@ -83,7 +84,18 @@ class FollowerSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 def _chain_of(config: RobotConfig) -> Chain | None:
     """Kinematics of a shipped arm, where the file's joints are that arm's."""
+    model = _shipped(config)
+    return None if model is None else model.chain
+
+
+def _published_limits_deg(config: RobotConfig) -> tuple[tuple[float, float], ...]:
+    """What the vendor publishes for a shipped arm; a file with limits of its own knows better."""
+    model = _shipped(config)
+    if model is None:
+        return ()
+    return tuple(zip(model.limits.lower_deg, model.limits.upper_deg, strict=True))
+
+
+def _shipped(config: RobotConfig) -> ArmModel | None:
     model = ARMS.get(config.robot.model)
-    if model is None or len(model.joint_names) != config.robot.n_joints:
-        return None
-    return model.chain
+    return model if model is not None and len(model.joint_names) == config.robot.n_joints else None

@@ -53,8 +53,8 @@ def state_report(
         error_sub_code=measured.fault_sub_code,
         digital_outputs=measured.digital_outputs,
         vacuum=measured.vacuum,
-        tcp_position_mm=measured.tcp_position_mm,
-        tcp_orientation_deg=measured.tcp_orientation_deg,
+        tcp_position_mm=_rounded_triple(measured.tcp_position_mm),
+        tcp_orientation_deg=_rounded_triple(measured.tcp_orientation_deg),
     )
 
 
@@ -75,6 +75,14 @@ def _safety(arm: Engagement) -> dict[str, Any]:
 def _rounded(values: tuple[float, ...], digits: int) -> tuple[float, ...]:
     """Far below what an encoder resolves, and half the bytes."""
     return tuple([round(value, digits) for value in values])
+
+
+def _rounded_triple(values: tuple[float, float, float] | None) -> tuple[float, float, float] | None:
+    """Micrometres and thousandths of a degree: far below what an arm repeats."""
+    if values is None:
+        return None
+    x, y, z = values
+    return round(x, 3), round(y, 3), round(z, 3)
 
 
 def _slim(health: dict[str, Any]) -> dict[str, Any]:
@@ -103,7 +111,9 @@ def _extras(arm: Engagement, ingress: Ingress, *, now_ns: int, wall_s: float) ->
     if stream.buffer is not None:
         health = stream.buffer.health(now_ns).to_dict()
         if health["last_stall"] is not None:
-            health["last_stall"] = health["last_stall"][:LONGEST_SENTENCE]
+            # Of two sentences the one about now is told whole.
+            room = LONGEST_SENTENCE - len(health.get("held_back", ""))
+            health["last_stall"] = health["last_stall"][:room]
         extras["playout"] = _slim(health)
     return extras
 

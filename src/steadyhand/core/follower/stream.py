@@ -15,7 +15,7 @@ from steadyhand.core.safety.latch import StopCause, StopKind
 from steadyhand.core.safety.mailbox import FrameSource, FreshFrame, HoldFrame, Mailbox, StarvedFrame
 from steadyhand.core.safety.policy import build_envelope
 from steadyhand.core.safety.shaper import Proposal
-from steadyhand.core.safety.verdicts import Allowed, CommandVerdict, Refused
+from steadyhand.core.safety.verdicts import RETIRED_NAMES, Allowed, CommandVerdict, Refused
 from steadyhand.core.safety.writes import WriteOutcome
 from steadyhand.ground.config_safety import SafetyConfig
 from steadyhand.ground.measured_arm import MeasuredArm
@@ -53,6 +53,11 @@ class Stream:
         self._pending: Proposal | None = None
         self._seq = 0
         self._due_ns: int | None = None
+        self._speed_share = 1.0
+        self._switched: dict[str, bool] = {}
+        for name in RETIRED_NAMES:
+            if getattr(settings.safety, name) is not None:
+                self.envelope.set_enabled(name, enabled=True, now_ns=0)
 
     # ---- the grid
 
@@ -107,12 +112,19 @@ class Stream:
         build_envelope(safety, self.settings.arm, self.settings.policy)
         self.pending_safety = safety
 
-    def adopt_pending_safety(self, measured: MeasuredArm | None) -> None:
-        """Take an edited block over, between two engagements."""
+    def adopt_pending_safety(self, measured: MeasuredArm | None, now_ns: int) -> None:
+        """Take an edited block over, between two engagements.
+
+        What was switched or lowered at run time stays so: no edit lifts a ceiling by the way.
+        """
         if self.pending_safety is self.safety:
             return
         self.safety = self.pending_safety
         self.envelope = build_envelope(self.safety, self.settings.arm, self.settings.policy)
+        for name, enabled in self._switched.items():
+            self.envelope.set_enabled(name, enabled=enabled, now_ns=now_ns)
+        if self._speed_share < 1.0:
+            self.scale_speed(self._speed_share)
         if measured is not None:
             self.envelope.observe_state(
                 measured.joints_deg, measured.arrival_ns, speeds_deg_s=measured.speeds_deg_s
@@ -126,7 +138,19 @@ class Stream:
         if not 0.0 < share <= 1.0:
             return f"{share:g} is not a share above 0 and up to 1"
         refused = self.envelope.set_ceiling(shaper.v_max_deg_s * share)
-        return None if refused is None else refused.reason
+        if refused is not None:
+            return refused.reason
+        self._speed_share = share
+        return None
+
+    def switch_guard(self, name: str, *, enabled: bool, now_ns: int) -> str | None:
+        """Switch a guard that may be switched; why not, or None."""
+        refused = self.envelope.set_enabled(name, enabled=enabled, now_ns=now_ns)
+        if refused is not None:
+            return refused.reason
+        if name not in RETIRED_NAMES:
+            self._switched[name] = enabled
+        return None
 
     # ---- ticks
 
@@ -180,7 +204,7 @@ class Stream:
         match self._source.next_frame(now_ns):
             case FreshFrame(setpoint=setpoint, age_ns=age_ns, is_new=is_new):
                 if not is_new:
-                    return StreamStep(self._hold(now_ns))
+                    return StreamStep(self._resend(now_ns))
                 self._seq += 1
                 arrived_ns = now_ns - age_ns
                 return self._send(
@@ -201,6 +225,13 @@ class Stream:
         self.last_released = released
         verdict = self.envelope.validate_command(released.target_deg, now_ns)
         return StreamStep(self._judged(verdict, released.kind), released)
+
+    def _resend(self, now_ns: int) -> SendJoints | StreamStop | None:
+        """A slot read again inside its window: the same setpoint, fresh on the wire and no hold (003)."""
+        target_deg = self.envelope.hold_target_deg
+        if target_deg is None:
+            return None
+        return self._judged(self.envelope.validate_command(target_deg, now_ns, fresh=False), FrameKind.FRESH)
 
     def _hold(self, now_ns: int) -> SendJoints | StreamStop | None:
         """Send the last target again, through every guard like any frame."""

@@ -11,30 +11,13 @@ from collections import deque
 import msgspec
 
 from steadyhand.core.playout.arrival_health import SENDER_STALL_PERIODS
-from steadyhand.core.playout.config import (
-    ACTION_EPOCH_RESET_NS,
-    HIGH_WATER_SLACK,
-    MAX_TARGET_DEPTH,
-    NUMBERING_JUMP,
-    PROBATION_DATAGRAMS,
-)
+from steadyhand.core.playout.config import ACTION_EPOCH_RESET_NS, HIGH_WATER_SLACK, NUMBERING_JUMP
 from steadyhand.core.playout.flush import forget_numbering
-from steadyhand.core.playout.state import UNKNOWN_CLOCK, Entry, NumberingStart, PlayoutState
+from steadyhand.core.playout.numbering import Arrival, NumberingStart
+from steadyhand.core.playout.state import UNKNOWN_CLOCK, Entry, PlayoutState
 from steadyhand.core.playout.verdicts import Offer
-from steadyhand.ground.seq import HALF_WINDOW, SEQ_MASK, SEQ_MODULUS, signed_distance, unwrap
+from steadyhand.ground.seq import HALF_WINDOW, SEQ_MASK, SEQ_MODULUS, unwrap
 from steadyhand.ground.setpoint import Setpoint, StampSource
-
-
-class Arrival(msgspec.Struct, frozen=True, gc=False):
-    """One offered setpoint with its sender stamp taken out, on its way through the questions."""
-
-    seq: int
-    setpoint: Setpoint
-    stamp_s: float
-    source: StampSource
-    now_ns: int
-    due_ns: int
-    is_copy: bool
 
 
 def offer(
@@ -62,15 +45,15 @@ def offer(
         # Newer than everything, so above the floor and not queued: the ordinary case.
         return _accept_in_numbering(state, newest + ahead, arrived)
     if 0 < ahead < HALF_WINDOW:
-        return _prove_numbering(state, arrived)
+        return _prove_numbering(state, newest + ahead, arrived)
     if _epoch_expired(state, now_ns):
         newer = state.arrivals.is_newer_stamp(stamp_s, source)
         if newer is None:
-            return _prove_numbering(state, arrived)
+            return _prove_numbering(state, newest + ahead, arrived)
         if newer:
             return _begin_numbering(state, arrived)
     number = unwrap(seq, newest)
-    rejected = _known(state, number)
+    rejected = _known(state, number, is_copy=is_copy)
     if rejected is not None:
         return _reject(state, rejected)
     return _accept_in_numbering(state, number, arrived)
@@ -87,18 +70,22 @@ def screen(state: PlayoutState, seq: int, now_ns: int) -> Offer | None:
     number = unwrap(seq, newest)
     if number > newest:
         return None
-    rejected = _known(state, number)
+    rejected = _known(state, number, is_copy=True)
     if rejected is None:
         return None
     state.stats.offered += 1
     return _reject(state, rejected)
 
 
-def _known(state: PlayoutState, number: int) -> Offer | None:
-    """TOO_LATE at or below the floor; DUPLICATE where queued, or dropped by us before."""
+def _known(state: PlayoutState, number: int, *, is_copy: bool) -> Offer | None:
+    """TOO_LATE at or below the floor; DUPLICATE where queued, or dropped by us before.
+
+    A copy of what came in before is a duplicate also below the floor (R4): it missed nothing. Only a
+    copy of what never came was late.
+    """
     floor = state.floor
     if floor is not None and number <= floor:
-        return Offer.TOO_LATE
+        return Offer.DUPLICATE if is_copy and number in state.accepted else Offer.TOO_LATE
     if number in state.queued or number in state.tombstones:
         return Offer.DUPLICATE
     return None
@@ -118,21 +105,14 @@ def _epoch_expired(state: PlayoutState, now_ns: int) -> bool:
     return last_ns is not None and now_ns - last_ns >= ACTION_EPOCH_RESET_NS
 
 
-def _prove_numbering(state: PlayoutState, arrived: Arrival) -> Offer:
+def _prove_numbering(state: PlayoutState, number: int, arrived: Arrival) -> Offer:
     """Believe a numbering from nowhere only after five datagrams in a row, each newer (R3)."""
-    probation = state.probation
-    newer = state.arrivals.is_newer_stamp(arrived.stamp_s, arrived.source)
-    if not arrived.is_copy and newer is not False:
-        candidate = probation.candidate_seq
-        follows = (
-            candidate is not None
-            and 0 < signed_distance(arrived.seq, candidate) <= NUMBERING_JUMP
-            and arrived.stamp_s > probation.stamp_s
-        )
-        probation.datagrams = probation.datagrams + 1 if follows else 1
-        probation.candidate_seq = arrived.seq
-        probation.stamp_s = arrived.stamp_s
-        if probation.datagrams >= PROBATION_DATAGRAMS:
+    if not arrived.is_copy:
+        newer = state.arrivals.is_newer_stamp(arrived.stamp_s, arrived.source)
+        if newer is False:
+            if _clock_stepped_back(state, number, arrived):
+                return _begin_on_stepped_clock(state, arrived)
+        elif state.probation.proven_by(arrived):
             return _begin_numbering(state, arrived)
     state.stats.on_probation += 1
     return Offer.ON_PROBATION
@@ -148,33 +128,36 @@ def _begin_numbering(state: PlayoutState, arrived: Arrival) -> Offer:
     return Offer.EPOCH_RESET
 
 
-def _predates_numbering(state: PlayoutState, number: int, arrived: Arrival) -> Offer | None:
-    """A straggler of the numbering before this one, told by its stamp, is too late (R3).
-
-    Entries sent just before the first accepted one may still be reordered behind it, so each
-    number earlier may be stamped a period and a half earlier, after a sender's stall at most; and
-    no queue is so deep that a number further back could still play.
-    """
-    began = state.numbering_began
-    if began is None:
-        return None
-    numbers_earlier = max(0, began.number - number)
-    if numbers_earlier > MAX_TARGET_DEPTH:
-        return Offer.TOO_LATE
-    if began.source is not arrived.source:
-        return None
-    periods_earlier = SENDER_STALL_PERIODS + 1.5 * numbers_earlier if numbers_earlier else 0.0
-    earliest_s = began.stamp_s - periods_earlier * state.arrivals.period_s
-    return Offer.TOO_LATE if arrived.stamp_s < earliest_s else None
+def _begin_on_stepped_clock(state: PlayoutState, arrived: Arrival) -> Offer:
+    """Begin anew; its lateness was measured against the clock that is no more."""
+    state.stats.clock_steps += 1
+    return _begin_numbering(state, msgspec.structs.replace(arrived, due_ns=arrived.now_ns))
 
 
 def _accept_in_numbering(state: PlayoutState, number: int, arrived: Arrival) -> Offer:
     """Accept, unless its stamp says that it was sent before this numbering began."""
-    if state.numbering_began is not None:
-        rejected = _predates_numbering(state, number, arrived)
-        if rejected is not None:
-            return _reject(state, rejected)
-    return _accept(state, number, arrived)
+    began, arrivals = state.numbering_began, state.arrivals
+    if began is None or not began.comes_after(number, arrived, arrivals.period_s):
+        return _accept(state, number, arrived)
+    if not arrived.is_copy and _clock_stepped_back(state, number, arrived):
+        return _begin_on_stepped_clock(state, arrived)
+    return _reject(state, Offer.TOO_LATE)
+
+
+def _clock_stepped_back(state: PlayoutState, number: int, arrived: Arrival) -> bool:
+    """Whether the sender's clock was set back behind the beginning of its numbering (R3).
+
+    After two seconds in which nothing was accepted, a sender that has gone on with its numbers at
+    its pace is believed again, as a new numbering.
+    """
+    newest = state.newest
+    return newest is not None and state.stepped_clock.believed_with(
+        number,
+        arrived,
+        newest=newest,
+        last_accepted_ns=state.arrivals.last_accepted_ns,
+        period_ns=state.config.period_ns,
+    )
 
 
 def _accept(state: PlayoutState, number: int, arrived: Arrival) -> Offer:
@@ -196,10 +179,13 @@ def _accept(state: PlayoutState, number: int, arrived: Arrival) -> Offer:
     else:
         queue.append(entry)
     state.queued.add(number)
+    state.accepted.add(number)
     arrivals.last_accepted_ns = now_ns
     state.probation.candidate_seq = None
+    state.stepped_clock.datagrams = 0
     if len(queue) > state.target + HIGH_WATER_SLACK:
-        _drop_overflow(state, now_ns)
+        # A burst after a stall shortens the queue to the freshest instead of building a standing lag.
+        state.drop_down_to_target(now_ns)
     return verdict
 
 
@@ -210,6 +196,7 @@ def _note_newest(state: PlayoutState, number: int, arrived: Arrival) -> None:
     spacing_s = arrivals.note_arrival(arrived.stamp_s, arrived.source, arrived.now_ns)
     stats.stamp_source_changes += clock != arrivals.clock and newest is not None
     state.newest = number
+    arrivals.late_ns = arrived.now_ns - arrived.due_ns
     missing = 0 if newest is None else number - newest - 1
     if arrivals.loss_fraction or missing:
         arrivals.note_gap(missing)
@@ -228,17 +215,3 @@ def _insert(queue: deque[Entry], entry: Entry) -> None:
     while position and queue[position - 1].number > entry.number:
         position -= 1
     queue.insert(position, entry)
-
-
-def _drop_overflow(state: PlayoutState, now_ns: int) -> None:
-    """Catch up: drop the oldest down to the target, leaving tombstones (R1).
-
-    A burst after a stall shortens the queue to the freshest setpoints instead of building a
-    standing lag.
-    """
-    queue, target = state.queue, state.target
-    while len(queue) > target:
-        dropped = queue.popleft()
-        state.queued.discard(dropped.number)
-        state.bury(dropped.number, now_ns)
-        state.stats.overflow_dropped += 1

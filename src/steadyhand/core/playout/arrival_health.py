@@ -29,6 +29,7 @@ class ArrivalHealth:
         "clock",
         "jitter_s",
         "last_accepted_ns",
+        "late_ns",
         "loss_fraction",
         "newest_arrival_ns",
         "newest_source",
@@ -45,6 +46,8 @@ class ArrivalHealth:
         self.loss_fraction = 0.0
         self.clock = 0
         self.last_accepted_ns: int | None = None
+        self.late_ns = 0
+        """How late the newest number came, against the fastest recent datagram (`core.timing`)."""
         self.stamped = False
         """Whether anything was accepted in this numbering, so that the newest stamp means something."""
         self.newest_stamp_s = 0.0
@@ -62,6 +65,7 @@ class ArrivalHealth:
         self.stamped = False
         self.reference_valid = False
         self.last_accepted_ns = None
+        self.late_ns = 0
 
     def is_newer_stamp(self, stamp_s: float, source: StampSource) -> bool | None:
         """Tell whether a stamp is newer than the newest accepted; None where clocks differ."""

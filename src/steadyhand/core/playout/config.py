@@ -50,6 +50,19 @@ NUMBERING_JUMP: Final = 1 << 15
 PROBATION_DATAGRAMS: Final = 5
 """Consecutive datagrams of a new numbering that prove it (R3; GStreamer's jitter buffer: five)."""
 
+ARRIVING_PERIODS: Final = 5
+"""A stream whose last accepted setpoint is no older than this many periods is still arriving."""
+
+CLOCK_STEP_PACE_NS: Final = 200 * NS_PER_MS
+"""How far a run of numbers and stamps may stray from the time that passes and still be a live sender's:
+jitter strays less, the burst of a relay's tail more."""
+
+ACCEPTED_MEMORY: Final = 256
+"""Numbers of which it is remembered whether they came: the deepest queue and a whole bundle behind it."""
+
+MAX_TOMBSTONES: Final = 1024
+"""Bound on the numbers remembered as dropped (R1); a stream that never plays would add them for ever."""
+
 WIRE_DEBUG_MAX_ENTRIES: Final = 64
 """Bound on each debug list in the telemetry frame, however deep the queue is."""
 

@@ -100,11 +100,11 @@ class GrazeDepth:
         """Give one slot back, once the queue itself has come down to the target.
 
         R2: a target that shrinks faster than the trimmed drain can follow runs into its own
-        high-water mark and drops healthy setpoints. R2's half a slot above the target is of the
-        depth a tick finds; the mean is of what it leaves behind, one less, and a quarter is kept for
-        jitter. A queue whose depth is being restored has no mean: it stands below its target.
+        high-water mark and drops healthy setpoints. R2's half a slot above the target is of the depth a
+        tick finds; the mean is of what its release leaves behind, one less (decision 0004). A queue
+        whose depth is being restored has no mean: it stands below its target.
         """
-        queue_followed = mean_depth is None or mean_depth <= self.target - 0.25
+        queue_followed = mean_depth is None or mean_depth + 1 <= self.target + 0.5
         if self.target > self.base_depth and queue_followed:
             self.target -= 1
             self.shrunk += 1

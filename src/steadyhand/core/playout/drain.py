@@ -76,15 +76,18 @@ def prefill_gate(state: PlayoutState, now_ns: int) -> DrainTick | None:
 
     A queue that starts at depth one has no slack for the next late packet; one that starts on the
     front of a burst still landing would leap over what follows, so a head that came late is let go
-    by first. A tick with nothing to release after the stream was live runs the underrun policy:
-    hold, and when the configured window is over, flush and stall. Source: document 000 §5 step 3;
-    the burst by decision 0003.
+    by first. A new stream whose head came late starts at the target exactly: what is dropped before
+    its first release is no leap, and the burst's last entries find room. A tick with nothing to
+    release after the stream was live runs the underrun policy: hold, and when the configured window
+    is over, flush and stall. Source: document 000 §5 step 3; the burst by decisions 0003 and 0004.
     """
     depth = len(state.queue)
     if state.prefilling:
         if depth < state.target or _burst_is_landing(state, now_ns):
             return _underrun_tick(state, now_ns)
         state.prefilling = False
+        if not state.live and _head_came_late(state):
+            state.drop_down_to_target(now_ns)
     elif depth == 0:
         state.prefilling = True
         return _underrun_tick(state, now_ns)
@@ -213,13 +216,17 @@ def _underrun_tick(state: PlayoutState, now_ns: int) -> Hold | Stall:
 
 def _burst_is_landing(state: PlayoutState, now_ns: int) -> bool:
     """Whether the head came late, and is older than a full queue's head or something was just dropped."""
-    head, period_ns = state.queue[0], state.config.period_ns
-    slack_ns = HIGH_WATER_SLACK * period_ns
-    if head.arrival_ns - head.due_ns <= slack_ns:
+    if not _head_came_late(state):
         return False
-    dropped_ns = state.last_drop_ns
-    too_old = now_ns - head.due_ns > state.target * period_ns + slack_ns
+    period_ns, dropped_ns = state.config.period_ns, state.last_drop_ns
+    too_old = now_ns - state.queue[0].due_ns > (state.target + HIGH_WATER_SLACK) * period_ns
     return too_old or (dropped_ns is not None and now_ns - dropped_ns <= period_ns)
+
+
+def _head_came_late(state: PlayoutState) -> bool:
+    """Whether the head stood still in the network for longer than a healthy wobble."""
+    head = state.queue[0]
+    return head.arrival_ns - head.due_ns > HIGH_WATER_SLACK * state.config.period_ns
 
 
 def _hold(state: PlayoutState, reason: HoldReason) -> Hold:

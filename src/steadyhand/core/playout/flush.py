@@ -5,11 +5,11 @@ target, the loss and jitter averages); what does not is everything that belonged
 """
 
 from steadyhand.core.playout.arrival_health import STAMP_LEAP_S
-from steadyhand.core.playout.config import NUMBERING_JUMP
+from steadyhand.core.playout.config import ARRIVING_PERIODS, NUMBERING_JUMP
 from steadyhand.core.playout.state import UNKNOWN_CLOCK, PlayoutState
 from steadyhand.core.playout.verdicts import Stall, StallCause, StallReport
 from steadyhand.ground.seq import SEQ_MODULUS, unwrap
-from steadyhand.ground.stamps import NS_PER_S
+from steadyhand.ground.stamps import NS_PER_S, ms_from_ns
 
 
 def discard_all(state: PlayoutState) -> None:
@@ -76,8 +76,10 @@ def forget_numbering(state: PlayoutState) -> None:
     state.floor = None
     state.newest = None
     state.numbering_began = None
+    state.accepted.clear()
     state.arrivals.forget()
     state.probation.clear()
+    state.stepped_clock.clear()
 
 
 def stall(state: PlayoutState, cause: StallCause, now_ns: int) -> Stall:
@@ -106,11 +108,13 @@ def _diagnose(state: PlayoutState, cause: StallCause, now_ns: int) -> StallRepor
         loss_pct=arrivals.loss_fraction * 100.0,
         unrepaired_holes=max(0, stats.seq_holes - stats.repaired),
         jitter_ms=arrivals.jitter_s * 1e3,
+        late_by_ms=ms_from_ns(arrivals.late_ns),
+        late_limit_ms=ms_from_ns(state.target * config.period_ns),
         late_dropped=stats.late_dropped,
         aged_dropped=stats.aged_dropped,
         overflow_dropped=stats.overflow_dropped,
         on_probation=stats.on_probation,
-        arriving_within_ns=5 * config.period_ns,
+        arriving_within_ns=ARRIVING_PERIODS * config.period_ns,
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from steadyhand.core.playout.arrival_health import STAMP_LEAP_S
-from steadyhand.core.playout.config import WIRE_DEBUG_MAX_ENTRIES
+from steadyhand.core.playout.config import ARRIVING_PERIODS, HIGH_WATER_SLACK, WIRE_DEBUG_MAX_ENTRIES
 from steadyhand.core.playout.flush import queue_span_s
 from steadyhand.core.playout.state import PlayoutState
 from steadyhand.ground.seq import SEQ_MASK
@@ -24,7 +24,8 @@ class PlayoutHealth(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Fal
 
     Names are document 000's; `queue_wait_ms` is R5's, `clock_trim_ppm` R2's, the probation,
     session and prepare fields R3's. Times are milliseconds. `loss_pct` averages the gaps seen at
-    append, loss and reordering together; true loss is `seq_holes − repaired`.
+    append, loss and reordering together; true loss is `seq_holes − repaired`. `held_back` says
+    why nothing is played although setpoints arrive (decision 0003), and is left out otherwise.
     """
 
     depth: int
@@ -43,14 +44,15 @@ class PlayoutHealth(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Fal
     clock_trim_ppm: float
     last_stall: str | None
     counters: dict[str, int]
+    held_back: str | None = None
     entries: list[tuple[int, float, bool]] | None = None
     releases: list[tuple[int, bool]] | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Flat JSON object: the counters stand beside the rest, absent debug lists are left out."""
+        """Flat JSON object: the counters stand beside the rest, what is absent is left out."""
         fields: dict[str, Any] = dict(msgspec.to_builtins(self))
         counters = fields.pop("counters")
-        for name in ("entries", "releases"):
+        for name in ("held_back", "entries", "releases"):
             if fields[name] is None:
                 del fields[name]
         fields.update(counters)
@@ -78,6 +80,7 @@ def health(state: PlayoutState, now_ns: int) -> PlayoutHealth:
         clock_trim_ppm=state.trim.ppm,
         last_stall=None if state.last_stall is None else state.last_stall.why(),
         counters=msgspec.to_builtins(state.stats),
+        held_back=held_back(state, now_ns),
         entries=_ladder(state) if config.wire_debug else None,
         releases=list(state.recent_releases) if config.wire_debug else None,
     )
@@ -87,6 +90,19 @@ def queue_wait(state: PlayoutState, now_ns: int) -> QueueWait | None:
     """Release minus arrival on one clock; None without a release in the last ten seconds (R5)."""
     p50, p99 = state.waits.quantile_ms(0.50, now_ns), state.waits.quantile_ms(0.99, now_ns)
     return None if p50 is None or p99 is None else QueueWait(p50, p99)
+
+
+def held_back(state: PlayoutState, now_ns: int) -> str | None:
+    """Tell why prefill plays nothing although enough setpoints arrive: they come late; else None."""
+    period_ns, late_ns = state.config.period_ns, state.arrivals.late_ns
+    accepted_ns, dropped_ns = state.arrivals.last_accepted_ns, state.last_drop_ns
+    arriving_ns = ARRIVING_PERIODS * period_ns
+    if not state.prefilling or accepted_ns is None or now_ns - accepted_ns > arriving_ns:
+        return None
+    dropping = dropped_ns is not None and now_ns - dropped_ns <= arriving_ns
+    if late_ns <= HIGH_WATER_SLACK * period_ns or not (dropping or len(state.queue) >= state.target):
+        return None
+    return f"setpoints arrive {ms_from_ns(late_ns):.0f} ms late; none is played until they come in time"
 
 
 def _ladder(state: PlayoutState) -> list[tuple[int, float, bool]]:

@@ -9,17 +9,17 @@ from steadyhand.core.playout.arrival_health import ArrivalHealth
 from steadyhand.core.playout.config import (
     HIGH_WATER_SLACK,
     HOLE_AHEAD_FACTOR,
+    MAX_TOMBSTONES,
     WIRE_DEBUG_MAX_ENTRIES,
     PlayoutConfig,
 )
 from steadyhand.core.playout.depth import DepthPolicy, depth_policy_for
+from steadyhand.core.playout.numbering import AcceptedNumbers, NumberingStart, Probation, SteppedClock
 from steadyhand.core.playout.trim import ClockTrim
 from steadyhand.core.playout.verdicts import StallReport
 from steadyhand.core.playout.waits import WaitWindow
-from steadyhand.ground.setpoint import Setpoint, StampSource
+from steadyhand.ground.setpoint import Setpoint
 from steadyhand.ground.stamps import NS_PER_S
-
-MAX_TOMBSTONES: Final = 1024
 
 UNKNOWN_CLOCK: Final = -1
 """Of a repair whose stamp is of another source than the newest's: it compares with nothing."""
@@ -75,6 +75,7 @@ class PlayoutStats(msgspec.Struct, kw_only=True):
     nonmonotonic_ts: int = 0
     stamp_source_changes: int = 0
     epoch_resets: int = 0
+    clock_steps: int = 0
     underrun_episodes: int = 0
     stall_estops: int = 0
     hole_aheads: int = 0
@@ -94,30 +95,6 @@ class PlayoutStats(msgspec.Struct, kw_only=True):
         )
 
 
-class NumberingStart(msgspec.Struct, frozen=True, gc=False):
-    """First accepted entry of a numbering that replaced another (R3)."""
-
-    number: int
-    stamp_s: float
-    source: StampSource
-
-
-class Probation:
-    """A numbering far ahead that has not yet proved itself (R3)."""
-
-    __slots__ = ("candidate_seq", "datagrams", "stamp_s")
-
-    def __init__(self) -> None:
-        """Start with no candidate."""
-        self.clear()
-
-    def clear(self) -> None:
-        """Drop the candidate: something of the known numbering was accepted."""
-        self.candidate_seq: int | None = None
-        self.datagrams = 0
-        self.stamp_s = 0.0
-
-
 class PlayoutState:
     """All mutable state of one buffer; the rules in `arrival`, `drain` and `flush` act on it.
 
@@ -127,6 +104,7 @@ class PlayoutState:
     """
 
     __slots__ = (
+        "accepted",
         "arrivals",
         "awaiting_prepare",
         "config",
@@ -152,6 +130,7 @@ class PlayoutState:
         "recent_releases",
         "span_limit_s",
         "stats",
+        "stepped_clock",
         "target",
         "tombstones",
         "trim",
@@ -172,7 +151,9 @@ class PlayoutState:
         """Set where a dead numbering came before: its stragglers are told by their stamps."""
         self.oldest_due_ns = 0
         """Never later than the oldest due time in the queue; exact only after a purge."""
+        self.accepted = AcceptedNumbers()
         self.probation = Probation()
+        self.stepped_clock = SteppedClock()
         self.arrivals = ArrivalHealth(config.period_ns)
         self.depth: DepthPolicy = depth_policy_for(config)
         self.deepening = False
@@ -230,6 +211,15 @@ class PlayoutState:
         self.last_drop_ns = now_ns
         if len(self.tombstones) > MAX_TOMBSTONES:
             self._seal_oldest_tombstones()
+
+    def drop_down_to_target(self, now_ns: int) -> None:
+        """Catch up: drop the oldest, leaving tombstones (R1), counted as overflow."""
+        queue, target = self.queue, self.target
+        while len(queue) > target:
+            dropped = queue.popleft()
+            self.queued.discard(dropped.number)
+            self.bury(dropped.number, now_ns)
+            self.stats.overflow_dropped += 1
 
     def advance_floor(self, number: int) -> None:
         """Move the floor up to `number` and forget the tombstones it has passed."""

@@ -67,7 +67,9 @@ class StallCause(StrEnum):
 class StallReport(msgspec.Struct, frozen=True, kw_only=True):
     """The arrival side as it stood at the tick of the stall (document 000 §9).
 
-    Times are nanoseconds of the local monotonic clock; `span_ms` is sender time across the queue.
+    Times are nanoseconds of the local monotonic clock; `span_ms` is sender time across the queue,
+    `late_by_ms` how late the newest setpoint came, against the fastest recent one; later than the
+    queue is deep (`late_limit_ms`) nothing can be played in time.
     """
 
     cause: StallCause
@@ -81,6 +83,8 @@ class StallReport(msgspec.Struct, frozen=True, kw_only=True):
     loss_pct: float
     unrepaired_holes: int
     jitter_ms: float
+    late_by_ms: float
+    late_limit_ms: float
     late_dropped: int
     aged_dropped: int
     overflow_dropped: int
@@ -117,15 +121,18 @@ class StallReport(msgspec.Struct, frozen=True, kw_only=True):
                 f"nothing has arrived for {gap_ms:.0f} ms, so the upstream stopped "
                 "(network stall, frozen leader, or the operator's deadman cut the stream)"
             )
+        arriving = f"datagrams still arriving (last accepted {gap_ms:.0f} ms ago)"
+        if self.late_by_ms > self.late_limit_ms:
+            return (
+                f"{arriving} but unusable: {self.late_by_ms:.0f} ms late where the buffer is "
+                f"{self.late_limit_ms:.0f} ms deep, a stalled network's tail or a path that has become longer"
+            )
         if self.depth:
             return (
-                f"datagrams still arriving (last accepted {gap_ms:.0f} ms ago) but unusable: only "
-                f"{self.depth} of the {self.target} that playing takes were queued in time"
+                f"{arriving} but unusable: only {self.depth} of the {self.target} that playing takes "
+                "were queued in time"
             )
-        return (
-            f"datagrams still arriving (last accepted {gap_ms:.0f} ms ago) but unusable: "
-            "late or over-age debris of a stalled network"
-        )
+        return f"{arriving} but unusable: late or over-age debris of a stalled network"
 
 
 class Stall(msgspec.Struct, frozen=True):

@@ -11,7 +11,10 @@ from typing import Final
 from steadyhand.ground.stamps import NS_PER_MS, NS_PER_S
 
 WAIT_WINDOW_NS: Final = 10 * NS_PER_S
+"""The reported waiting times are those of the releases of this long (R5)."""
+
 RESOLUTION_NS: Final = NS_PER_MS // 10
+"""Waiting times are kept to this."""
 
 
 class WaitWindow:

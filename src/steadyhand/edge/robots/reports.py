@@ -32,13 +32,6 @@ class MeasuredState(MeasuredArm, frozen=True, kw_only=True, gc=False):
     commanded_deg: tuple[float, ...] | None = None
 
     @property
-    def fastest_joint_deg_s(self) -> float:
-        """The largest speed of any joint, without its sign; NaN where one is not a number."""
-        if any(map(math.isnan, self.speeds_deg_s)):
-            return math.nan
-        return max(map(abs, self.speeds_deg_s), default=0.0)
-
-    @property
     def is_pose(self) -> bool:
         """Whether the joints can be believed to be a pose: they are finite numbers."""
         return all(map(math.isfinite, self.joints_deg))
