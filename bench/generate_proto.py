@@ -1,7 +1,7 @@
-"""Regenerate `action_pb2.py` and `action_pb2.pyi` from `action.proto`: `make proto`.
+"""Regenerate the protobuf code from `action.proto` and `control.proto`: `make proto`.
 
 protoc stamps its own version into the code, and the runtime refuses code stamped with a version
-newer than itself. For this message protoc 31 (grpcio-tools 1.76, 1.78) and protoc 35 (1.85) write
+newer than itself. For these messages protoc 31 (grpcio-tools 1.76, 1.78) and protoc 35 (1.85) write
 the same code but for that stamp and for one spelling in the stub, so both are set here: the stamp
 to the oldest runtime that `pyproject.toml` allows, the spelling to the newer. The committed files
 then work over the whole range of runtimes, and regenerating them gives the same bytes whichever
@@ -20,8 +20,8 @@ from grpc_tools import protoc
 FLOOR = (6, 33, 0)
 
 SRC = Path(__file__).resolve().parents[1] / "src"
-PROTO = "steadyhand/wire/action.proto"
-GENERATED = ("steadyhand/wire/action_pb2.py", "steadyhand/wire/action_pb2.pyi")
+PROTOS = ("steadyhand/wire/action.proto", "steadyhand/wire/control.proto")
+GENERATED = tuple(name.replace(".proto", suffix) for name in PROTOS for suffix in ("_pb2.py", "_pb2.pyi"))
 
 _VERSION_COMMENT = re.compile(r"(?m)^# Protobuf Python Version: .*$")
 _VERSION_CALL = re.compile(r"(_runtime_version\.Domain\.PUBLIC,\n)\s+\d+,\n\s+\d+,\n\s+\d+,\n\s+'[^']*',\n")
@@ -33,10 +33,10 @@ def generate() -> dict[str, str]:
     with tempfile.TemporaryDirectory() as out:
         includes = resources.files("grpc_tools") / "_proto"
         code = protoc.main(
-            ["protoc", f"-I{SRC}", f"-I{includes}", f"--python_out={out}", f"--pyi_out={out}", PROTO]
+            ["protoc", f"-I{SRC}", f"-I{includes}", f"--python_out={out}", f"--pyi_out={out}", *PROTOS]
         )
         if code != 0:
-            raise SystemExit(f"protoc failed on {PROTO} with code {code}")
+            raise SystemExit(f"protoc failed on {', '.join(PROTOS)} with code {code}")
         return {name: normalise((Path(out) / name).read_text()) for name in GENERATED}
 
 

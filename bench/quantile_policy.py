@@ -18,11 +18,25 @@ FEED_EVERY_NS = 500 * NS_PER_MS
 FORGET = 0.983
 BUCKETS = 2_000
 QUANTILES = (0.5, 0.7, 0.8, 0.9, 0.95, 0.97, 0.99, 0.999)
+BISECTIONS = 8
+"""Halvings of the step in which the wanted share is passed: of 0.02 they leave 0.0001."""
 
 
-def quantile_curve(flights: Sequence[Flight]) -> Curve:
-    """Mean delay and late share over the policy's quantile, on the packets of one run."""
-    points = tuple(play(flights, quantile) for quantile in QUANTILES)
+def quantile_curve(flights: Sequence[Flight], near_share: float) -> Curve:
+    """Mean delay and late share over the policy's quantile, on the packets of one run.
+
+    The grid is refined where the late share passes `near_share`, since one step of it can double
+    the delay there.
+    """
+    played = {quantile: play(flights, quantile) for quantile in QUANTILES}
+    low = max((q for q, point in played.items() if point.late_share > near_share), default=None)
+    if low is not None and low < QUANTILES[-1]:
+        high = min(quantile for quantile in QUANTILES if quantile > low)
+        for _ in range(BISECTIONS):
+            middle = (low + high) / 2.0
+            played[middle] = play(flights, middle)
+            low, high = (middle, high) if played[middle].late_share > near_share else (low, middle)
+    points = tuple(played[quantile] for quantile in sorted(played))
     return Curve(name="NetEq-like quantile", kind=CurveKind.PEER, points=points)
 
 
@@ -41,7 +55,7 @@ def play(flights: Sequence[Flight], quantile: float) -> Point:
         played += 1
         total_ns += policy.delay_ns
         late += min(flight.arrivals_ns) - sent_ns > policy.delay_ns
-    label = f"quantile {quantile:g}"
+    label = f"quantile {quantile:.4g}"
     return Point(delay_ms=total_ns / played / NS_PER_MS, late_share=late / played, label=label)
 
 

@@ -135,9 +135,10 @@ def test_as_a_process_it_exits_2_without_a_traceback() -> None:
     assert done.stderr.count("\n") == 1
 
 
-def test_a_closed_pipe_is_no_error() -> None:
+@pytest.mark.parametrize("output", [["--json", "-"], []], ids=["json", "table"])
+def test_a_closed_pipe_is_no_error(output: list[str]) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "steadyhand", "simulate", "--duration", "2", "--json", "-"],
+        [sys.executable, "-m", "steadyhand", "simulate", "--duration", "2", *output],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )

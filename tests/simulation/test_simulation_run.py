@@ -113,10 +113,12 @@ def test_a_tail_held_back_for_long_is_as_old_as_it_is(hold_ms: int, slow: str) -
 
 @pytest.mark.parametrize("seed", [0, 3, 7, 9])
 def test_engaging_into_a_burst_starts_behind_it(seed: int) -> None:
+    """Nothing old, and no catch-up once the arm moves: the sine itself reaches 31.4 °/s."""
     report = summarize(
         simulate(scenario(link=PROFILES["stale_replay"], seed=seed, duration_s=30.0), peers=False)
     )
     assert report["oldest_released_ms"] < 300.0
+    assert report["peak_speed_deg_s"] < 31.5
 
 
 def test_a_stop_made_up_by_the_receiver_is_called_false() -> None:
@@ -152,6 +154,26 @@ def test_a_depth_of_zero_is_passthrough() -> None:
     assert report["counters"] == {}
 
 
+@pytest.mark.parametrize(("gap_s", "out_s"), [(0.5, 2.0), (2.5, 2.5)])
+def test_in_passthrough_a_restarted_sender_gets_in_after_two_seconds_of_silence(
+    gap_s: float, out_s: float
+) -> None:
+    """The follower's own gate: without a session the numbers of two lives do not compare."""
+    unbuffered = msgspec.structs.replace(DEPLOYED, playout_buffer_ms=0.0)
+    run = scenario(communication=unbuffered, restarts=(Restart(at_s=5.0, gap_s=gap_s),))
+    lane = simulate(run, peers=False).buffer
+    real_ns = [at_ns for at_ns, kind in zip(lane.tick_ns, lane.kind, strict=True) if kind == Tick.REAL]
+    longest_s = max(b - a for a, b in pairwise(real_ns)) / 1e9
+    assert longest_s == pytest.approx(out_s, abs=0.025)
+
+
+def test_in_passthrough_no_stale_tail_passes_the_gate() -> None:
+    unbuffered = msgspec.structs.replace(DEPLOYED, playout_buffer_ms=0.0)
+    link = PROFILES["stale_replay"]
+    report = summarize(simulate(scenario(communication=unbuffered, link=link, duration_s=40.0)))
+    assert report["oldest_released_ms"] < 300.0
+
+
 def test_never_recovering_leaves_the_arm_stopped() -> None:
     result = simulate(scenario(link=PROFILES["stale_replay"], duration_s=30.0, recover_s=-1.0))
     kind = kinds(result.buffer)
@@ -183,6 +205,7 @@ def test_a_scenario_out_of_range_names_its_option(changes: dict[str, Any], word:
     assert word in str(refused.value)
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize("name", ["5g_urban_public_v30.csv", "5g_urban_private_v30.csv"])
 def test_a_measured_city_link_neither_stops_nor_holds_a_measured_arm(name: str) -> None:

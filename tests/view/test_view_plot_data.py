@@ -107,6 +107,7 @@ def long_run() -> RunTraces:
     return traces_of(play(duration_s=120.0))
 
 
+@pytest.mark.slow
 def test_a_long_run_is_told_tick_by_tick_where_it_matters(long_run: RunTraces) -> None:
     spans = detailed_spans(long_run)
     told_s = [end_s - begin_s for begin_s, end_s in spans]

@@ -279,6 +279,7 @@ def _reached_everything(outcomes: Counter[str], count: int) -> None:
     assert outcomes["state"] > count // 50
 
 
+@pytest.mark.slow
 def test_two_hundred_thousand_damaged_datagrams_raise_nothing() -> None:
     _reached_everything(_storm(200_000, seed=2), 200_000)
 

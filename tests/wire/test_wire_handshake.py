@@ -59,7 +59,7 @@ def test_both_sides_end_with_the_same_session(
     assert isinstance(opened, OpenedSession)
     assert (opened.session_id, opened.robot_id) == (session_id, name)
     keys = opened.keys
-    assert len({keys.command, keys.telemetry, keys.proof}) == 3
+    assert len({keys.command, keys.telemetry, keys.proof, keys.control}) == 4
 
 
 def test_a_robot_without_the_key_is_found_out() -> None:

@@ -174,6 +174,31 @@ def test_both_strips_may_go_before_anything_else_does() -> None:
     assert value["extras"]["shed"] == ["extras.playout.entries", "extras.playout.releases"]
 
 
+def test_a_stalls_sentence_is_cut_before_the_engage_state_and_the_cause_go() -> None:
+    """Without them an operator's end would not know that the arm streams again after a stall."""
+    extras = {"playout": {"depth": 20, "last_stall": "y" * 200}, "engage": "streaming", "note": "x" * 700}
+    value = _fitted(msgspec.structs.replace(STATE, extras=extras), 1180)
+    assert value["extras"]["engage"] == "streaming"
+    assert 0 < len(value["extras"]["playout"]["last_stall"]) < 200
+    assert value["extras"]["shed"] == ["extras.playout.last_stall"]
+
+
+def test_of_the_other_extras_the_last_one_goes_first() -> None:
+    extras = {
+        "engage": "stopped",
+        "cause": "c" * 300,
+        "link": "l" * 300,
+        "playout": {"depth": 20},
+        "ack": "a" * 500,
+    }
+    value = _fitted(msgspec.structs.replace(STATE, extras=extras), 1180)
+    assert list(value["extras"]) == ["engage", "cause", "link", "playout", "shed"]
+    assert value["extras"]["shed"] == ["extras.ack"]
+    less = _fitted(msgspec.structs.replace(STATE, extras=extras), 800)
+    assert list(less["extras"]) == ["engage", "cause", "playout", "shed"]
+    assert less["extras"]["shed"] == ["extras.link", "extras.ack"]
+
+
 def test_other_extras_give_way_before_the_buffers_health() -> None:
     extras = {"playout": {"depth": 20}, "note": "x" * 1200}
     value = _fitted(msgspec.structs.replace(STATE, extras=extras), 1180)

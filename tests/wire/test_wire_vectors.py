@@ -75,6 +75,7 @@ def _read_vectors() -> dict[str, Vector]:
 VECTORS = _read_vectors()
 KEYS = VECTORS["session-keys"]
 SESSION_ID = int(KEYS["session"], 16)
+LABELS = ("cmd", "tlm", "prf", "ctl")
 
 
 def _named(of: str, *, key: str) -> list[str]:
@@ -82,7 +83,8 @@ def _named(of: str, *, key: str) -> list[str]:
 
 
 def _keys() -> SessionKeys:
-    return SessionKeys(*(bytes.fromhex(KEYS[label]) for label in ("cmd", "tlm", "prf")))
+    command, telemetry, proof, control = (bytes.fromhex(KEYS[label]) for label in LABELS)
+    return SessionKeys(command=command, telemetry=telemetry, proof=proof, control=control)
 
 
 def _unsealer(label: str) -> Unsealer:
@@ -300,7 +302,7 @@ def test_session_keys_are_rfc_5869_over_the_stated_inputs() -> None:
     secret = bytes.fromhex(KEYS["secret"])
     salt = bytes.fromhex(KEYS["client_nonce"] + KEYS["server_nonce"])
     context = struct.pack("!Q", SESSION_ID) + b"fr3"
-    for label in ("cmd", "tlm", "prf"):
+    for label in LABELS:
         assert _hkdf(secret, salt, label.encode() + context).hex() == KEYS[label]
     derived = derive_session_keys(
         secret,

@@ -1,12 +1,8 @@
 """`steadyhand controller`: a simulated FAIRINO controller behind the vendor's real protocol."""
 
+from steadyhand.core.controller.kinds import ModelName, TriggerName
 from steadyhand.ground.errors import InputError
-from steadyhand.nodes.controller.settings import (
-    START_POSE_DEG,
-    ControllerSettings,
-    ModelName,
-    TriggerName,
-)
+from steadyhand.nodes.controller.settings import START_POSE_DEG, ControllerSettings
 
 
 def controller(

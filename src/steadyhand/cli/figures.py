@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+from steadyhand.cli.options import FilePath
 
-def figures(*, out: Path = Path("docs/figures")) -> None:
+
+def figures(*, out: FilePath = Path("docs/figures")) -> None:
     """Draw the playout buffer's rules by running them on scripted arrivals.
 
     Writes nine pictures (SVG), one page that tells every tick (`index.html`) and the numbers

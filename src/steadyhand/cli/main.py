@@ -13,11 +13,17 @@ import cyclopts
 
 from steadyhand import __version__
 from steadyhand.cli.controller import controller
+from steadyhand.cli.demo import demo
 from steadyhand.cli.doctor import doctor
 from steadyhand.cli.figures import figures
+from steadyhand.cli.follower import follower
 from steadyhand.cli.impair import impair
+from steadyhand.cli.key import key
+from steadyhand.cli.operator import operator
 from steadyhand.cli.shape import shape
 from steadyhand.cli.simulate import simulate
+from steadyhand.cli.status import status
+from steadyhand.cli.stop import stop
 from steadyhand.cli.tune import tune
 from steadyhand.ground.errors import SteadyhandError
 
@@ -27,7 +33,21 @@ app = cyclopts.App(
     version=__version__,
     version_flags=["--version"],
 )
-COMMANDS: Final = (simulate, tune, shape, figures, doctor, impair, controller)
+COMMANDS: Final = (
+    demo,
+    simulate,
+    tune,
+    shape,
+    figures,
+    doctor,
+    impair,
+    controller,
+    follower,
+    operator,
+    status,
+    stop,
+    key,
+)
 for command in COMMANDS:
     app.command(command)
 
@@ -55,6 +75,11 @@ def run(arguments: Sequence[str]) -> int:
         # The reader of a pipe went away; what it wanted it has.
         sys.stderr.close()
         return 0
+    except SystemExit as gone:
+        # rich's way of saying the same of a table.
+        if isinstance(gone.__context__, BrokenPipeError):
+            return 0
+        raise
     return 0
 
 

@@ -7,8 +7,12 @@ from cyclopts import Parameter
 
 from steadyhand import __version__
 from steadyhand.cli.options import (
-    PLOT_SUFFIXES,
-    check_output,
+    FilePath,
+    Seed,
+    check_memory,
+    check_outputs,
+    check_rate,
+    files_read,
     read_config,
     read_link_option,
     read_motion_option,
@@ -19,6 +23,7 @@ from steadyhand.cli.progress import bar
 from steadyhand.core.link import GapPolicy
 from steadyhand.ground.config import RobotConfig
 from steadyhand.simulation.scenario import Scenario
+from steadyhand.simulation.script import Script
 
 
 def simulate(
@@ -26,7 +31,7 @@ def simulate(
     motion: str = "reaches",
     link: str = "wifi_burst",
     gaps: GapPolicy = "cut",
-    config: Path | None = None,
+    config: FilePath | None = None,
     set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
     buffer_ms: float | None = None,
     adaptive_max_ms: float | None = None,
@@ -36,10 +41,11 @@ def simulate(
     drift_ppm: float = 0.0,
     restart: Annotated[list[str] | None, Parameter(negative=())] = None,
     recover: float = 1.0,
-    seed: int = 0,
+    script: Script = "none",
+    seed: Seed = 0,
     duration: float = 60.0,
-    json: Annotated[Path | None, Parameter(allow_leading_hyphen=True)] = None,
-    plot: Path | None = None,
+    json: Annotated[FilePath | None, Parameter(allow_leading_hyphen=True)] = None,
+    plot: FilePath | None = None,
 ) -> None:
     """Stream a motion over a bad link into the playout buffer, in virtual time.
 
@@ -78,8 +84,10 @@ def simulate(
         AT:GAP in seconds: the sender dies at AT and counts from zero again GAP later. Repeatable.
     recover
         Seconds from a stop to the operator's reset and new engagement; negative: never.
+    script
+        none, or kill_link: the link is dead for a second and a half from four tenths of the run on.
     seed
-        Of the link's dice, and of the built-in motion's.
+        Of the link's dice, and of the built-in motion's: a whole number from 0 up.
     duration
         Seconds the sender runs.
     json
@@ -87,19 +95,20 @@ def simulate(
     plot
         Draw the run: a .png, .svg or .html file.
     """
-    check_output(json, "--json")
-    check_output(plot, "--plot", PLOT_SUFFIXES)
+    settings = set_ or []
+    check_outputs({"--json": json, "--plot": plot}, files_read(motion, link, config))
     robot = read_config(
         config,
-        set_ or [],
+        settings,
         {
-            "communication.playout_buffer_ms": buffer_ms,
-            "communication.playout_adaptive_max_ms": adaptive_max_ms,
-            "communication.playout_underrun_estop_after_ms": underrun_ms,
-            "communication.publish_rate_hz": rate_hz,
-            "remote_node.redundancy": redundancy,
+            "--buffer-ms": buffer_ms,
+            "--adaptive-max-ms": adaptive_max_ms,
+            "--underrun-ms": underrun_ms,
+            "--rate-hz": rate_hz,
+            "--redundancy": redundancy,
         },
     )
+    check_rate(robot, config, settings, rate_hz)
     scenario = Scenario(
         motion=read_motion_option(motion, seed),
         link=read_link_option(link, gaps),
@@ -110,7 +119,9 @@ def simulate(
         seed=seed,
         restarts=read_restarts(restart or []),
         recover_s=recover,
+        script=script,
     )
+    check_memory(scenario)
     # Late, so that a mistyped option is answered before numpy has loaded.
     from steadyhand.simulation.metrics import summarize
     from steadyhand.simulation.run import simulate as play
@@ -153,6 +164,7 @@ def describe(
         "drift_ppm": scenario.drift_ppm,
         "restarts": to_builtins(scenario.restarts),
         "recover_s": finite(scenario.recover_s),
+        "script": scenario.script,
         "seed": scenario.seed,
         "buffer": None if playout is None else playout.describe(),
         "notes": notes,

@@ -1,13 +1,16 @@
 """`steadyhand tune`: how deep a buffer this link needs, and how far that is from the possible."""
 
-from pathlib import Path
 from typing import Annotated, Any, Final
 
 from cyclopts import Parameter
 
 from steadyhand.cli.options import (
-    PLOT_SUFFIXES,
-    check_output,
+    FilePath,
+    Seed,
+    check_memory,
+    check_outputs,
+    check_rate,
+    files_read,
     read_config,
     read_link_option,
     read_motion_option,
@@ -29,20 +32,20 @@ def tune(
     link: str,
     gaps: GapPolicy = "cut",
     motion: str = "reaches",
-    config: Path | None = None,
+    config: FilePath | None = None,
     set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
     tolerance: float = TOLERANCE_SHARE,
     duration: float | None = None,
     drift_ppm: float = 0.0,
-    seed: int = 0,
-    json: Annotated[Path | None, Parameter(allow_leading_hyphen=True)] = None,
-    plot: Path | None = None,
+    seed: Seed = 0,
+    json: Annotated[FilePath | None, Parameter(allow_leading_hyphen=True)] = None,
+    plot: FilePath | None = None,
 ) -> None:
     """Sweep depth and adaptation over a link and recommend a configuration.
 
     Prints the frontier of delay against held ticks and stops, with the offline bound beside it:
-    the least mean delay that a policy knowing the trace in advance could reach at the same share
-    of late setpoints, its delay free to change once a second.
+    the least mean delay, at the same share of late setpoints, of a policy that knows the trace in
+    advance and chooses one delay for each second.
 
     Parameters
     ----------
@@ -63,17 +66,18 @@ def tune(
     drift_ppm
         The sender's clock against the robot's.
     seed
-        Of the link's dice.
+        Of the link's dice: a whole number from 0 up.
     json
         Write the result there; - is standard output.
     plot
         Draw the frontier: a .png, .svg or .html file.
     """
-    check_output(json, "--json")
-    check_output(plot, "--plot", PLOT_SUFFIXES)
+    settings = set_ or []
+    check_outputs({"--json": json, "--plot": plot}, files_read(motion, link, config))
     if not 0.0 <= tolerance < 1.0:
         raise InputError(f"{tolerance:g} is not a share of ticks, 0 to below 1", where="--tolerance")
-    robot = read_config(config, set_ or [], {})
+    robot = read_config(config, settings)
+    check_rate(robot, config, settings, rate_hz=None)
     profile = read_link_option(link, gaps)
     scenario = Scenario(
         motion=read_motion_option(motion, seed),
@@ -84,6 +88,7 @@ def tune(
         drift_ppm=drift_ppm,
         seed=seed,
     )
+    check_memory(scenario)
     from steadyhand.simulation.tune import tune as sweep
 
     with bar("tuning") as progress:

@@ -169,6 +169,20 @@ def reclaim(path: Path) -> bool:
     return free
 
 
+def held(path: Path) -> bool:
+    """Whether a living process holds a claim in the file at `path`; asking changes nothing."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        question = LOCK.pack(fcntl.F_RDLCK, os.SEEK_SET, OWNER_BYTE, 0, 0)
+        answer = fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, question)
+    finally:
+        os.close(descriptor)
+    return bool(LOCK.unpack(answer)[0] != fcntl.F_UNLCK)
+
+
 def reclaim_leftovers(folder: Path) -> list[Path]:
     """Remove every segment in `folder` that nobody living holds; those removed, sorted."""
     return [path for path in sorted(folder.glob(f"*{SUFFIX}")) if reclaim(path)]

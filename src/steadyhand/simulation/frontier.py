@@ -21,7 +21,7 @@ class CurveKind(StrEnum):
     ADAPTIVE = "adaptive"
     """The described buffer with its depth moving between a base and a ceiling (`graze`)."""
     BOUND = "bound"
-    """Least mean delay of a policy that knows the trace in advance; nothing causal reaches it."""
+    """Least mean delay of a policy that knows the trace in advance and changes once a second."""
     PEER = "peer"
     """Somebody else's policy on the same arrivals, for comparison only."""
 

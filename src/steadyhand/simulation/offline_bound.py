@@ -1,8 +1,9 @@
 """How little delay would do, had one known the trace in advance.
 
-The offline policy chooses a delay once a second, knowing every setpoint's one-way delay of that
-second. Whatever arrives after its chosen delay is late. No causal policy can do better at the same
-share of late setpoints, so the distance to this line is what a better policy could still win.
+The offline policy chooses one delay for each second of sending, knowing every setpoint's one-way
+delay of that second. Whatever arrives after its chosen delay is late. This is the least mean delay at
+a share of late setpoints among policies of that form, and no limit for others: one that knew the
+future and changed its delay within the second would release everything on arrival.
 """
 
 from collections.abc import Sequence

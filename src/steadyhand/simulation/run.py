@@ -2,7 +2,7 @@
 
 Three kinds of event share one virtual clock: the sender sends, a datagram arrives, the receiver
 ticks. At equal times arrivals come before the tick, as in the follower's loop, which reads its
-socket first.
+socket first. The receiver's reports go back over the same model of a link, with dice of its own.
 """
 
 from collections import deque
@@ -25,12 +25,16 @@ from steadyhand.simulation.lanes import Lane
 from steadyhand.simulation.passthrough import PassthroughReceiver
 from steadyhand.simulation.receiver import BufferedReceiver
 from steadyhand.simulation.scenario import Scenario
+from steadyhand.simulation.script import killed
 from steadyhand.simulation.sender import Sent, transmissions
 
 FIRST_TICK_NS: Final = 3 * NS_PER_MS
 """The receiver's grid is not the sender's: its first tick falls somewhere into the period."""
 
 REPORT_EVERY_NS: Final = 100 * NS_PER_MS
+REPORT_BYTES: Final = 468
+"""A report on its way back, headers included: it travels in a telemetry frame of some 400 bytes."""
+
 FRAME_OVERHEAD_BYTES: Final = 28 + 40
 """IPv4 and UDP headers, and the frame's own header with its seal, per datagram."""
 
@@ -106,7 +110,7 @@ def _nominal_grid(scenario: Scenario, lane: Lane) -> list[int]:
 
 
 def _play(scenario: Scenario, receiver: Receiver, progress: Progress | None) -> tuple[list[Flight], int]:
-    uplink = _Uplink(scenario)
+    uplink, way_back = _Uplink(scenario), _WayBack(scenario)
     end_ns = scenario.duration_ns
     next_tick_ns = FIRST_TICK_NS
     next_report_ns = REPORT_EVERY_NS
@@ -117,8 +121,10 @@ def _play(scenario: Scenario, receiver: Receiver, progress: Progress | None) -> 
             next_tick_ns = receiver.tick(next_tick_ns)
         if sent.sent_ns >= next_report_ns:
             _deliver(receiver, uplink, sent.sent_ns)
-            uplink.hear_report(receiver.report(sent.sent_ns), sent.sent_ns)
+            way_back.send(receiver.report(sent.sent_ns), sent.sent_ns)
             next_report_ns += REPORT_EVERY_NS
+        for report in way_back.arrived(sent.sent_ns):
+            uplink.hear_report(report, sent.sent_ns)
         uplink.send(sent)
         if progress is not None and done % PROGRESS_EVERY == 0:
             progress(sent.sent_ns / end_ns)
@@ -137,22 +143,21 @@ def _deliver(receiver: Receiver, uplink: "_Uplink", now_ns: int) -> None:
     while in_flight and in_flight[0][0] <= now_ns:
         arrival_ns, _, entries = heappop(in_flight)
         receiver.receive(entries, arrival_ns)
-        uplink.note_arrival(arrival_ns)
 
 
 class _Uplink:
-    """Sender's bundle policy and the link, with the receiver report that closes their loop."""
+    """Sender's bundle policy and the link there."""
 
     def __init__(self, scenario: Scenario) -> None:
         self.flights: list[Flight] = []
         self.copies_sent = 0
         self.in_flight: list[tuple[int, int, list[Sent]]] = []
         self._link = Link(scenario.link, Random(scenario.seed), start_ns=0)
+        self._killed = killed(scenario.script, scenario.duration_s)
         self._redundancy = RedundancyController(scenario.redundancy)
         self._state_bytes = scenario.state_bytes
         self._history: deque[Sent] = deque(maxlen=MAX_REDUNDANCY)
         self._sizes = [scenario.state_bytes] * MAX_REDUNDANCY
-        self._last_arrival_ns: int | None = None
         self._incarnation = 0
 
     def send(self, sent: Sent) -> None:
@@ -171,18 +176,42 @@ class _Uplink:
             entries += [history[-1 - back] for back in range(copies)]
         self.copies_sent += copies
         size_bytes = FRAME_OVERHEAD_BYTES + self._state_bytes * (1 + copies)
-        arrivals_ns = self._link.send(sent.sent_ns, size_bytes)
+        dead = self._killed is not None and self._killed.holds(sent.sent_ns / NS_PER_S)
+        arrivals_ns = () if dead else self._link.send(sent.sent_ns, size_bytes)
         self.flights.append(Flight(sent, arrivals_ns))
         for arrival_ns in arrivals_ns:
             heappush(self.in_flight, (arrival_ns, len(self.flights), entries))
         history.append(sent)
 
-    def note_arrival(self, now_ns: int) -> None:
-        """Remember that the link lives: reports come back over the same one."""
-        self._last_arrival_ns = now_ns
-
     def hear_report(self, report: ReceiverReport, now_ns: int) -> None:
-        """The receiver's report reaches the sender, unless the link has been silent for a second."""
-        last_ns = self._last_arrival_ns
-        if last_ns is not None and now_ns - last_ns <= NS_PER_S:
-            self._redundancy.on_report(report, now_ns)
+        """The receiver's report has come back: the next bundle obeys it."""
+        self._redundancy.on_report(report, now_ns)
+
+
+class _WayBack:
+    """The receiver's reports between the two: late, lost or out of order as the link has it."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._link = Link(scenario.link, Random(f"{scenario.seed}, way back"), start_ns=0)
+        self._killed = killed(scenario.script, scenario.duration_s)
+        self._under_way: list[tuple[int, int, ReceiverReport]] = []
+        self._sent = 0
+        self._newest = 0
+
+    def send(self, report: ReceiverReport, now_ns: int) -> None:
+        """Send one report; the newest number is the newest report."""
+        self._sent += 1
+        if self._killed is not None and self._killed.holds(now_ns / NS_PER_S):
+            return
+        for arrival_ns in self._link.send(now_ns, REPORT_BYTES):
+            heappush(self._under_way, (arrival_ns, self._sent, report))
+
+    def arrived(self, now_ns: int) -> list[ReceiverReport]:
+        """Reports that have come since the last call; one that a newer has overtaken is old news."""
+        reports = []
+        while self._under_way and self._under_way[0][0] <= now_ns:
+            _, number, report = heappop(self._under_way)
+            if number > self._newest:
+                self._newest = number
+                reports.append(report)
+        return reports

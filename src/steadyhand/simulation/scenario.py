@@ -1,4 +1,4 @@
-"""What is simulated: who sends what, over which link, into which configuration."""
+"""What is played, in virtual time or over sockets: who sends what, over which link, into what."""
 
 import math
 from typing import Final
@@ -10,6 +10,7 @@ from steadyhand.ground.config import CommunicationConfig, Copies
 from steadyhand.ground.errors import InputError
 from steadyhand.ground.motion import Motion
 from steadyhand.ground.stamps import NS_PER_S, ns_from_s
+from steadyhand.simulation.script import Script
 
 STATE_BYTES: Final = 400
 """Size of one described action in a datagram (document 000 §11, "real ~400-byte states")."""
@@ -43,6 +44,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
         restarts: when the sender restarts, in order.
         recover_s: how long after a stop the operator has reset and engaged again; negative: never.
         state_bytes: size of one setpoint in a datagram.
+        script: what is done to the run on purpose (`simulation.script`).
 
     Raises:
         InputError: a figure that is not finite or out of range, named.
@@ -58,13 +60,14 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     restarts: tuple[Restart, ...] = ()
     recover_s: float = 1.0
     state_bytes: int = STATE_BYTES
+    script: Script = "none"
 
     def __post_init__(self) -> None:
         """Refuse what cannot be simulated, naming the option."""
         self._within("duration", self.duration_s, 0.1, 86_400.0, "seconds")
         self._within("drift-ppm", self.drift_ppm, -100_000.0, 100_000.0, "ppm")
         self._within("recover", self.recover_s, -math.inf, 86_400.0, "seconds")
-        self._within("rate", NS_PER_S / self.communication.period_ns, 1.0, 2_000.0, "Hz")
+        self.check_period(self.communication.period_ns)
         ends_s = 0.0
         for restart in self.restarts:
             self._within("restart", restart.gap_s, 0.0, 86_400.0, "seconds of gap")
@@ -74,7 +77,24 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
                     where="--restart",
                     hint="give restarts in order, none inside the gap of another",
                 )
+            if restart.at_s >= self.duration_s:
+                raise InputError(
+                    f"restart at {restart.at_s:g} s comes after the end at {self.duration_s:g} s",
+                    where="--restart",
+                    hint="raise --duration",
+                )
             ends_s = restart.at_s + restart.gap_s
+
+    @staticmethod
+    def check_period(period_ns: int) -> None:
+        """Refuse a rate that cannot be simulated; who typed it knows by which option.
+
+        Raises:
+            InputError: outside 1 to 2000 Hz.
+        """
+        rate_hz = NS_PER_S / period_ns
+        if not 1.0 <= rate_hz <= 2_000.0:
+            raise InputError(f"{rate_hz:g} is not within 1 to 2000 Hz", where="publish_rate_hz")
 
     @staticmethod
     def _within(option: str, value: float, low: float, high: float, unit: str) -> None:

@@ -1,4 +1,4 @@
-"""The keys of a session: one per direction, from one secret (R11).
+"""The keys of a session: one per direction and purpose, from one secret (R11).
 
 HKDF-SHA256 (RFC 5869). The secret is the pre-shared key, salted with both sides' nonces, or the
 random bytes a server returns over mutual TLS, unsalted. The session and the robot's name are bound
@@ -22,21 +22,24 @@ NONCE_BYTES: Final = 32
 _LABEL_COMMAND: Final = b"cmd"
 _LABEL_TELEMETRY: Final = b"tlm"
 _LABEL_PROOF: Final = b"prf"
+_LABEL_CONTROL: Final = b"ctl"
 _SESSION_ID: Final = struct.Struct("!Q")
 
 
-class SessionKeys(msgspec.Struct, frozen=True):
+class SessionKeys(msgspec.Struct, frozen=True, kw_only=True):
     """The keys of one session, 32 bytes each; never printed and never logged (R17).
 
     Attributes:
         command: seals what the operator sends to the robot.
         telemetry: seals what the robot sends back.
         proof: proves, while the session opens, that the other side has the same secret.
+        control: authenticates the calls of the control service and their answers.
     """
 
     command: bytes
     telemetry: bytes
     proof: bytes
+    control: bytes
 
     def __repr__(self) -> str:
         """Keep keys out of logs and tracebacks."""
@@ -73,4 +76,9 @@ def derive_session_keys(
     def key(label: bytes) -> bytes:
         return HKDF(SHA256(), KEY_BYTES, salt=salt, info=label + context).derive(secret)
 
-    return SessionKeys(key(_LABEL_COMMAND), key(_LABEL_TELEMETRY), key(_LABEL_PROOF))
+    return SessionKeys(
+        command=key(_LABEL_COMMAND),
+        telemetry=key(_LABEL_TELEMETRY),
+        proof=key(_LABEL_PROOF),
+        control=key(_LABEL_CONTROL),
+    )

@@ -63,9 +63,12 @@ def telemetry_room_bytes(robot_id: str, *, sealed: bool) -> int:
 def fit_state(state: RobotState, *, room_bytes: int) -> bytes:
     """Write a state's JSON so that it fits, and say in the state what had to give way.
 
-    First the wire debug's two strips lose their older halves until they fit or are gone; then all
-    extras but `playout` go; then the reasons' owner, `safety`, shrinks to `any_tripped`. What went
-    is listed in `extras.shed`. Joints, stamps, status and the buffer's health never give way.
+    First the wire debug's two strips lose their older halves until they fit or are gone; then the
+    sentence of the last stall its later halves, since the stop's cause stands beside it and the whole
+    of it was told as an event; then the other extras go, the last one first, so that whoever writes
+    them puts first what matters most, down to `playout` alone; then the reasons' owner, `safety`,
+    shrinks to `any_tripped`. What went is listed in `extras.shed`. Joints, stamps, status and the
+    buffer's health never give way.
 
     Raises:
         FrameTooLarge: even the bare state does not fit.
@@ -110,7 +113,20 @@ def _shrinking(whole: dict[str, Any]) -> Iterator[dict[str, Any]]:
                 strip = strip[(len(strip) + 1) // 2 :]
                 playout = {**playout, name: strip}
                 yield {**whole, "extras": {**extras, "playout": playout, "shed": shed}}
-    if set(extras) - {"playout"}:
+        sentence = playout.get("last_stall")
+        if isinstance(sentence, str) and sentence:
+            shed.append("extras.playout.last_stall")
+            while sentence:
+                sentence = sentence[: len(sentence) // 2]
+                playout = {**playout, "last_stall": sentence}
+                yield {**whole, "extras": {**extras, "playout": playout, "shed": shed}}
+    others = [name for name in extras if name != "playout"]
+    for count in range(len(others) - 1, 0, -1):
+        left = {name: extras[name] for name in others[:count]}
+        if "playout" in extras:
+            left["playout"] = playout
+        yield {**whole, "extras": {**left, "shed": [*shed, *(f"extras.{name}" for name in others[count:])]}}
+    if others:
         shed.append("extras")
     extras = {"playout": playout} if "playout" in extras else {}
     yield {**whole, "extras": {**extras, "shed": shed}}

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from steadyhand.core.link import PROFILES, LinkProfile, LinkTrace
 from steadyhand.edge.impairment.commands import (
+    Begin,
     Command,
     Kill,
     Play,
@@ -33,6 +34,7 @@ LINKS = {"site.csv": TRACE}
 def test_the_words_without_anything_behind_them() -> None:
     assert parse_command("status", {}) == Status()
     assert parse_command("  reset  ", {}) == Reset()
+    assert parse_command("begin", {}) == Begin()
     assert parse_command("kill_link", {}) == Kill(paths=PATHS, directions=DIRECTIONS)
 
 

@@ -99,6 +99,21 @@ def test_the_outages_of_a_new_link_count_from_its_change() -> None:
     assert deliveries(schedule, 9_000 * MS) == [(2500.0, "robot", b"a")]
 
 
+def test_a_link_begun_anew_draws_the_first_dice_again_and_counts_from_there() -> None:
+    profile = msgspec.structs.replace(PROFILES["wifi"], outages=(Outage(start_ms=100.0, duration_ms=50.0),))
+    schedule, link = schedule_of(profile, seed=7), Link(profile, Random(7), start_ns=0)
+    for tick in range(50):
+        schedule.offer("to_follower", "robot", b"x", tick * MS)
+    deliveries(schedule, 1_000 * MS)
+    schedule.lanes["to_follower"].begin(1_000 * MS)
+    expected: list[float] = []
+    for tick in range(300):
+        schedule.offer("to_follower", "robot", b"x", (1_000 + tick) * MS)
+        expected += [1_000 + ns / MS for ns in link.send(tick * MS, 1 + UDP_OVERHEAD_BYTES)]
+    assert [at for at, _, _ in deliveries(schedule, 2_000 * MS)] == pytest.approx(sorted(expected))
+    assert schedule.counters["to_follower"].lost >= 50
+
+
 def test_a_killed_lane_takes_what_comes_and_what_is_under_way_arrives() -> None:
     schedule = schedule_of()
     schedule.offer("to_follower", "robot", b"before", 0)

@@ -60,6 +60,10 @@ class ImpairmentClient:
         """Cut every control connection with a TCP reset."""
         self.ask("reset")
 
+    def begin(self) -> None:
+        """Begin every link anew, with its first dice: a run's time zero is now."""
+        self.ask("begin")
+
     def play(self, steps: Sequence[tuple[float, str]]) -> None:
         """Begin a scenario: seconds from now and a command, in order of time; none ends what plays."""
         text = "; ".join(f"{at_s} {command}" for at_s, command in steps)

@@ -5,6 +5,7 @@
     kill [udp|control|both] [to_follower|to_operator|both]
     revive [udp|control|both] [to_follower|to_operator|both]
     reset
+    begin
     packets to_follower|to_operator [CURSOR]
     scenario SECONDS COMMAND; SECONDS COMMAND; …
     scenario off
@@ -62,6 +63,10 @@ class Reset(msgspec.Struct, frozen=True):
     """Cut every control connection with a TCP reset; new ones are welcome."""
 
 
+class Begin(msgspec.Struct, frozen=True):
+    """Every link begins anew, with its first dice: now is the time its trace and outages count from."""
+
+
 class ReadPackets(msgspec.Struct, frozen=True, kw_only=True):
     """Tell the datagrams of a direction from number `cursor` on."""
 
@@ -75,7 +80,7 @@ class Play(msgspec.Struct, frozen=True, kw_only=True):
     steps: tuple["Step", ...]
 
 
-Action: TypeAlias = SetLink | Kill | Revive | Reset
+Action: TypeAlias = SetLink | Kill | Revive | Reset | Begin
 Command: TypeAlias = Status | ReadPackets | Play | Action
 
 
@@ -241,6 +246,7 @@ _ACTIONS: Final[dict[str, Callable[[str, Mapping[str, LinkProfile]], Action]]] =
     "kill_link": _alone("kill_link", Kill(paths=PATHS, directions=DIRECTIONS)),
     "revive": _parse_revive,
     "reset": _alone("reset", Reset()),
+    "begin": _alone("begin", Begin()),
 }
 """What does something to the network, and may be a step of a scenario."""
 

@@ -52,6 +52,11 @@ class Lane:
         played = stream_profile(profile) if self.path == "control" else profile
         self._link = Link(played, rng, start_ns=now_ns)
 
+    def begin(self, now_ns: int) -> None:
+        """Begin the present link anew, with the dice of the lane's first: `now_ns` is where a run begins."""
+        self._changes = -1
+        self.set_link(self.profile, now_ns)
+
     def kill(self) -> None:
         """Shut the door: nothing enters from here on; what has entered arrives (as in an outage)."""
         self.alive = False

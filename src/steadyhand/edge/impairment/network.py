@@ -46,6 +46,12 @@ class Network(Generic[RouteT]):
                     case _:
                         assert_never(action)
 
+    def begin(self, now_ns: int) -> None:
+        """Begin every link anew."""
+        for lanes in self.lanes.values():
+            for lane in lanes.values():
+                lane.begin(now_ns)
+
     def udp_status(self) -> dict[str, UdpLaneStatus]:
         """The datagram lanes as they stand."""
         return {

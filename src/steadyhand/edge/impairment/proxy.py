@@ -19,6 +19,7 @@ from steadyhand.edge.impairment.addresses import Forward
 from steadyhand.edge.impairment.admin import AdminPort
 from steadyhand.edge.impairment.commands import (
     Action,
+    Begin,
     Kill,
     Play,
     ReadPackets,
@@ -161,7 +162,7 @@ class ImpairmentProxy:
                 return {"packets": memory.read(cursor, self._clock(), limit=PACKETS_PER_ANSWER)}
             case Play(steps=steps):
                 self.play(steps)
-            case SetLink() | Kill() | Revive() | Reset():
+            case SetLink() | Kill() | Revive() | Reset() | Begin():
                 self.act(command)
             case _:
                 assert_never(command)
@@ -173,10 +174,16 @@ class ImpairmentProxy:
 
     def act(self, action: Action) -> None:
         """Do something to the network now."""
-        if not isinstance(action, Reset):
-            self.network.apply(action, self._clock())
-        elif self.relay is not None:
-            self.relay.reset()
+        match action:
+            case Reset():
+                if self.relay is not None:
+                    self.relay.reset()
+            case Begin():
+                self.network.begin(self._clock())
+            case SetLink() | Kill() | Revive():
+                self.network.apply(action, self._clock())
+            case _:
+                assert_never(action)
 
     def status(self) -> ProxyStatus:
         """How things stand."""

@@ -5,7 +5,10 @@ The driver's stream start is where its readiness probe begins (`edge.robots.data
 core's StartProbe opens the stream there, and StartStream finds it open.
 """
 
+from collections.abc import Callable
 from typing import assert_never
+
+import msgspec
 
 from steadyhand.core.follower import FollowerCore
 from steadyhand.core.follower.inputs import FeedLost, ProbeFailed, ProbeReady
@@ -21,23 +24,51 @@ from steadyhand.core.follower.outputs import (
 )
 from steadyhand.core.safety.writes import WriteOutcome
 from steadyhand.edge.robots.contract import DataPort, Failed, PortState, Ready, Waiting, WriteReport
+from steadyhand.ground.measured_arm import MeasuredArm
+
+
+class Written(msgspec.Struct, frozen=True, gc=False):
+    """One setpoint that was written, and what came of it.
+
+    Attributes:
+        frame: what was written.
+        returned_ns: when the write returned.
+        outcome: TAKEN, TRANSIENT or FATAL.
+    """
+
+    frame: SendJoints
+    returned_ns: int
+    outcome: WriteOutcome
 
 
 class Carrier:
     """One core, one data port.
 
+    Args:
+        core: of the arm.
+        port: to it.
+        read_clock: for the moment a write returns; None takes the `now_ns` of the call it was made in.
+
     Attributes:
         stop_requests: StopMotion commands for the helper in the control plane, oldest first.
+        written: the last setpoint written; its reader sets it back to None.
+        measured: the newest frame of the state feed; its reader sets it back to None.
     """
 
-    def __init__(self, core: FollowerCore, port: DataPort) -> None:
+    def __init__(
+        self, core: FollowerCore, port: DataPort, *, read_clock: Callable[[], int] | None = None
+    ) -> None:
         self.core = core
         self.port = port
         self.stop_requests: list[StopMotion] = []
+        self.written: Written | None = None
+        self.measured: MeasuredArm | None = None
+        self._read_clock = read_clock
 
     def poll(self, now_ns: int) -> None:
         """Hand every frame of the state feed to the core, oldest first, and tell it of a lost feed."""
         for measured in self.port.poll(now_ns):
+            self.measured = measured
             self.carry(self.core.observe(measured), now_ns)
         loss = self.port.take_feed_loss()
         if loss is not None:
@@ -59,6 +90,8 @@ class Carrier:
         match command:
             case SendJoints(joints_deg=joints_deg):
                 report = self.port.send_joints(joints_deg, now_ns)
+                returned_ns = now_ns if self._read_clock is None else self._read_clock()
+                self.written = Written(command, returned_ns, report.outcome)
                 self.carry(self.core.note_write(report.outcome, now_ns, report.detail), now_ns)
             case StartProbe():
                 self._start_probe(now_ns)

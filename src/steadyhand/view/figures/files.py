@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import msgspec
@@ -13,6 +14,7 @@ from steadyhand.view.figures.drawing import draw
 from steadyhand.view.figures.page import page
 from steadyhand.view.figures.player import Trace, play
 from steadyhand.view.figures.scripts import SCRIPTS
+from steadyhand.view.whole_file import write_whole
 
 ANGLE_DIGITS = 6
 """Digits kept of an angle in the numbers: the committed file need not pin the last bit."""
@@ -33,18 +35,21 @@ def render_all() -> dict[str, bytes]:
 def write_all(out: Path) -> list[Path]:
     """Write every file into `out`, which is made where it is missing; return the paths.
 
+    Each file is moved into place whole, and none before all are drawn.
+
     Raises:
-        InputError: `out` is no directory or cannot be written.
+        InputError: `out` is no directory or cannot be written; said before anything is drawn.
     """
-    written = []
     try:
         out.mkdir(parents=True, exist_ok=True)
-        for name, content in render_all().items():
-            (out / name).write_bytes(content)
-            written.append(out / name)
+        with TemporaryFile(dir=out):
+            pass
     except OSError as error:
         raise InputError(f"cannot write the figures: {error.strerror}", where=str(out)) from error
-    return written
+    rendered = render_all()
+    for name, content in rendered.items():
+        write_whole(out / name, content)
+    return [out / name for name in rendered]
 
 
 def name_of(trace: Trace) -> str:

@@ -6,6 +6,7 @@ from typing import Any, Final
 from steadyhand.simulation.run import RunResult
 from steadyhand.view.plots import words
 from steadyhand.view.plots.chart_data import chart_data
+from steadyhand.view.plots.demo_section import demo_section
 from steadyhand.view.plots.page import asset, document, embedded_json, inline_svg, table
 from steadyhand.view.plots.run_plot import headline, subtitle
 from steadyhand.view.plots.style import look_of
@@ -29,6 +30,7 @@ def run_page(result: RunResult, report: dict[str, Any], run: RunTraces, svg: str
         _chart(data, titles),
         _picture(svg),
         _stops(report),
+        demo_section(report),
         _scenario(result, report),
         _counters(report),
     ]
@@ -124,8 +126,9 @@ def _stops(report: dict[str, Any]) -> str:
 
 
 def _scenario(result: RunResult, report: dict[str, Any]) -> str:
-    """What was simulated, so that it can be made again."""
+    """What was played, so that it can be made again."""
     scenario = result.scenario
+    title = "What was played" if "controller_faults" in report else "What was simulated"
     rows = [
         ("motion", f"{scenario.motion.name}, {scenario.motion.n_joints} joints, plays forth and back"),
         ("network", " – ".join(part for part in (scenario.link.name, scenario.link.description) if part)),
@@ -138,10 +141,11 @@ def _scenario(result: RunResult, report: dict[str, Any]) -> str:
             ", ".join(f"{r.at_s:g} s for {r.gap_s:g} s" for r in scenario.restarts) or "none",
         ),
         ("after a stop", _recovery(scenario.recover_s)),
+        ("script", "" if scenario.script == "none" else scenario.script.replace("_", " ")),
         ("seed", str(scenario.seed)),
     ]
     rows += [("note", note) for note in report.get("scenario", {}).get("notes", scenario.link.notes)]
-    return "<h2>What was simulated</h2>" + table(
+    return f"<h2>{title}</h2>" + table(
         ["setting", "value"],
         [[escape(label), escape(words.printable(value))] for label, value in rows if value],
     )

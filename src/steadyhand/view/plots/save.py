@@ -5,9 +5,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from steadyhand.ground.errors import InputError
+from steadyhand.view.whole_file import write_whole as write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+__all__ = ["check_plot_path", "png_bytes", "svg_text", "write_bytes"]
 
 SUFFIXES: Final = (".png", ".svg", ".html")
 PNG_DPI: Final = 150
@@ -42,15 +45,3 @@ def svg_text(figure: "Figure") -> str:
     out = StringIO()
     figure.savefig(out, format="svg", metadata=UNDATED)
     return out.getvalue()
-
-
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file whole.
-
-    Raises:
-        InputError: the system refuses, with its reason.
-    """
-    try:
-        path.write_bytes(content)
-    except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", where=str(path)) from error
