@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from steadyhand.ground.builtin_motions import sine
 from steadyhand.ground.motion import Motion
-from steadyhand.nodes.demo.leader import Way, slots_over
+from steadyhand.nodes.demo.leader import Way
 from steadyhand.nodes.operator.approach import ApproachBounds
+from steadyhand.nodes.operator.pacing import slots_over
 
 PERIOD_NS = 10_000_000
 BOUNDS = ApproachBounds(speed_deg_s=30.0, accel_deg_s2=90.0)

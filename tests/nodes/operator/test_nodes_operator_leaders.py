@@ -127,14 +127,25 @@ def test_a_slower_shaper_slows_the_approach() -> None:
 # ---- pace and wall clock
 
 
-def test_a_leader_that_was_late_goes_on_from_now_and_counts_what_it_lost() -> None:
+def test_a_leader_that_was_held_up_for_a_moment_uses_its_slots_at_once() -> None:
     clock = ManualClock(0, step_ns=1_000)
     pace = Pace(10_000_000, clock)
-    pace.wait()
+    start_ns = pace.wait()
+    clock.advance(29_000_000)
+    slots = [pace.wait() - start_ns for _ in range(3)]
+    assert slots == [10_000_000, 20_000_000, 30_000_000]
+    assert pace.report().lost_slots == 0
+
+
+def test_a_leader_that_was_late_for_longer_goes_on_from_now_and_counts_what_it_lost() -> None:
+    clock = ManualClock(0, step_ns=1_000)
+    pace = Pace(10_000_000, clock)
+    start_ns = pace.wait()
     clock.advance(35_000_000)
     first_ns, second_ns = pace.wait(), pace.wait()
-    assert pace.report().lost_slots == 1
-    assert second_ns - first_ns < 10_000_000
+    assert first_ns - start_ns > 35_000_000
+    assert second_ns - first_ns == 10_000_000
+    assert pace.report().lost_slots == 2
 
 
 def test_a_wall_clock_that_is_set_back_by_an_hour_does_not_set_the_stamps_back() -> None:

@@ -14,12 +14,9 @@ from steadyhand.ground.setpoint import Setpoint
 from steadyhand.ground.stamps import NS_PER_S, s_from_ns
 from steadyhand.nodes.demo.course import Led
 from steadyhand.nodes.operator.approach import ApproachBounds, approach, minimum_jerk
-from steadyhand.nodes.operator.engine import Due, OperatorEngine
+from steadyhand.nodes.operator.engine import OperatorEngine
 from steadyhand.nodes.operator.loop import OperatorLoop
-from steadyhand.nodes.operator.pacing import SteadyWallClock
-
-CATCH_UP_PERIODS: Final = 2
-"""One less than what the operator's gate takes for backlog (document 000 §11: three)."""
+from steadyhand.nodes.operator.pacing import Due, SteadyWallClock, slots_over
 
 
 class Way:
@@ -146,12 +143,3 @@ class Leader:
         slot = self._next_slot + lost
         self._next_slot = slot + 1
         return slot
-
-
-def slots_over(late_ns: int, period_ns: int) -> int:
-    """How many slots, the one that is due included, are too late to be led.
-
-    A leader that was held up for a moment sends at once what it could not, since otherwise it is missing
-    from the follower's queue; what is older the operator's own gate would drop (document 000 §11).
-    """
-    return 0 if late_ns <= CATCH_UP_PERIODS * period_ns else late_ns // period_ns

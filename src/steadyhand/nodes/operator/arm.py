@@ -11,6 +11,7 @@ from typing import Final, Self
 
 from steadyhand.core.operator.follower_word import ACTIVE
 from steadyhand.core.operator.outputs import EstopReport, LeadVerdict, OperatorReport
+from steadyhand.edge.clock import SYSTEM_CLOCK
 from steadyhand.ground.config import RobotConfig
 from steadyhand.ground.errors import InputError, SteadyhandError
 from steadyhand.ground.robot_state import RobotState
@@ -221,7 +222,7 @@ class Arm:
         """
         pose_deg = checked_pose(joints_deg, self.n_joints, where="send")
         self._leading.first(pose_deg)
-        return self._leading.send(pose_deg) is LeadVerdict.SENT
+        return self._leading.send(pose_deg, SYSTEM_CLOCK.now_ns()) is LeadVerdict.SENT
 
     # ---- leaving, stopping, resetting
 

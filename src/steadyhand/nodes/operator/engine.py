@@ -20,6 +20,7 @@ from steadyhand.edge.pacer import Pacer
 from steadyhand.ground.robot_state import RobotState
 from steadyhand.nodes.operator.errors import EngineFailed
 from steadyhand.nodes.operator.loop import OperatorLoop
+from steadyhand.nodes.operator.pacing import Due
 from steadyhand.nodes.operator.view import OperatorView
 
 T = TypeVar("T")
@@ -28,12 +29,6 @@ CALL_PATIENCE_S: Final = 5.0
 """A loop that answers nothing for so long is not running any more."""
 
 Call = tuple[Callable[[OperatorLoop, int], Any], "Future[Any] | None"]
-
-
-class Due(msgspec.Struct):
-    """The pacer's grid: when the next turn is wanted."""
-
-    due_ns: int = 0
 
 
 class Waiter(msgspec.Struct, frozen=True):

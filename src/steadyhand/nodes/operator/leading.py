@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import Final, Literal, TypeAlias
 
 from steadyhand.core.operator.outputs import LeadVerdict
-from steadyhand.edge.clock import SYSTEM_CLOCK
 from steadyhand.ground.config import RobotConfig
 from steadyhand.ground.motion import JointsDeg
 from steadyhand.ground.setpoint import Setpoint
@@ -81,8 +80,7 @@ class Leading:
     def play(self, poses: Iterator[JointsDeg], tally: Tally) -> None:
         """A pose a period, until they end."""
         for pose_deg in poses:
-            tally.pace.wait()
-            tally.count(self.send(pose_deg))
+            tally.count(self.send(pose_deg, tally.pace.wait()))
 
     def settle(self, tally: Tally) -> None:
         """Hold the last pose until the arm is there; what is still queued for it is part of the motion."""
@@ -90,8 +88,7 @@ class Leading:
         buffer_ms = [communication.playout_buffer_ms, communication.playout_adaptive_max_ms]
         queued_s = max((ms for ms in buffer_ms if ms > 0.0), default=0.0) / 1e3
         for _ in range(int((queued_s + SETTLE_S) * self.rate_hz)):
-            tally.pace.wait()
-            tally.count(self.send(self._last_deg))
+            tally.count(self.send(self._last_deg, tally.pace.wait()))
             if self._settled():
                 tally.settled = True
                 return
@@ -119,9 +116,8 @@ class Leading:
             return None
         return state.joint_positions
 
-    def send(self, pose_deg: JointsDeg) -> LeadVerdict:
+    def send(self, pose_deg: JointsDeg, built_ns: int) -> LeadVerdict:
         """One setpoint through the gates; whatever will move nothing is an error."""
-        built_ns = SYSTEM_CLOCK.now_ns()
         setpoint = Setpoint(
             joints_deg=pose_deg,
             timestamp_s=s_from_ns(built_ns),

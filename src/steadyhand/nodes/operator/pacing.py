@@ -2,12 +2,22 @@
 
 import time
 from collections.abc import Callable
+from typing import Final
 
 import msgspec
 
 from steadyhand.edge.clock import SYSTEM_CLOCK, MonotonicClock
-from steadyhand.edge.pacer import Pacer, SnapGrid
+from steadyhand.edge.pacer import Pacer
 from steadyhand.ground.stamps import s_from_ns
+
+CATCH_UP_PERIODS: Final = 2
+"""One less than what the operator's gate takes for backlog (document 000 §11: three)."""
+
+
+class Due(msgspec.Struct):
+    """A pacer's grid whose owner sets every slot."""
+
+    due_ns: int = 0
 
 
 class PaceReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -16,7 +26,7 @@ class PaceReport(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         late_p99_us: by how much a slot was missed at most in 99 % of them, µs.
         late_max_us: at most.
-        lost_slots: how many passed unused, because whoever leads was late by more than a period.
+        lost_slots: how many passed unused, because whoever leads was late by more than two periods.
     """
 
     late_p99_us: float
@@ -27,26 +37,45 @@ class PaceReport(msgspec.Struct, frozen=True, kw_only=True):
 class Pace:
     """Waits for slot after slot. The first is now.
 
-    A leader that is late by more than a period begins the grid anew, and its poses simply come that
-    much later: none is left out, since leaving some out would be a jump.
+    A leader that was held up for a moment uses its slots at once: a setpoint that is missing from the
+    follower's queue would be made up for by the clock trim only, half a percent at a time. One that is
+    late by more than that begins the grid anew, and its poses simply come that much later: none is left
+    out, since leaving some out would be a jump.
     """
 
     def __init__(self, period_ns: int, clock: MonotonicClock = SYSTEM_CLOCK) -> None:
         self._clock = clock
-        self._grid = SnapGrid(period_ns=period_ns, first_ns=clock.now_ns())
-        self._pacer = Pacer(self._grid, clock=clock, spin_ns=0)
+        self._period_ns = period_ns
+        self._next_ns = clock.now_ns()
+        self._due = Due()
+        self._pacer = Pacer(self._due, clock=clock, spin_ns=0)
+        self._lost_slots = 0
 
     def wait(self) -> int:
-        """Until the next slot; the time."""
+        """Until the next slot; its time, which is when its setpoint counts as built."""
+        self._due.due_ns = self._next_ns
         self._pacer.wait(())
-        now_ns = self._clock.now_ns()
-        self._grid.advance(now_ns)
-        return now_ns
+        lost = slots_over(self._clock.now_ns() - self._next_ns, self._period_ns)
+        if lost:
+            self._lost_slots += lost
+            self._next_ns = self._clock.now_ns()
+        slot_ns = self._next_ns
+        self._next_ns += self._period_ns
+        return slot_ns
 
     def report(self) -> PaceReport:
         """So far."""
         late = self._pacer.lateness.summary()
-        return PaceReport(late_p99_us=late.p99_us, late_max_us=late.max_us, lost_slots=self._grid.lost_slots)
+        return PaceReport(late_p99_us=late.p99_us, late_max_us=late.max_us, lost_slots=self._lost_slots)
+
+
+def slots_over(late_ns: int, period_ns: int) -> int:
+    """How many slots, the one that is due included, are too late to be led.
+
+    What a short hold-up kept back is sent at once; what is older the operator's own gate would drop
+    (document 000 §11).
+    """
+    return 0 if late_ns <= CATCH_UP_PERIODS * period_ns else late_ns // period_ns
 
 
 class SteadyWallClock:
