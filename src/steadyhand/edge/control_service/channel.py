@@ -8,7 +8,10 @@ from steadyhand.edge.keys import Identity, MutualTls
 
 KEEPALIVE_MS: Final = 2000
 KEEPALIVE_TIMEOUT_MS: Final = 2000
-"""A peer that a black hole swallowed is noticed within four seconds, not at the kernel's quarter hour."""
+"""A peer that a black hole swallowed is noticed within four seconds, not at the kernel's quarter hour.
+
+Both time-outs say so: newer gRPC judges its pings by one of a minute unless it is told.
+"""
 MAX_MESSAGE_BYTES: Final = 65_536
 """The largest message is a description with its guards, a few kilobytes; anyone may send to us."""
 
@@ -19,6 +22,7 @@ CLIENT_OPTIONS: Final[tuple[tuple[str, Any], ...]] = (
     ("grpc.enable_http_proxy", 0),
     ("grpc.keepalive_time_ms", KEEPALIVE_MS),
     ("grpc.keepalive_timeout_ms", KEEPALIVE_TIMEOUT_MS),
+    ("grpc.http2.ping_timeout_ms", KEEPALIVE_TIMEOUT_MS),
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.max_pings_without_data", 0),
     ("grpc.min_reconnect_backoff_ms", 100),
@@ -32,6 +36,7 @@ SERVER_OPTIONS: Final[tuple[tuple[str, Any], ...]] = (
     ("grpc.so_reuseport", 0),
     ("grpc.keepalive_time_ms", KEEPALIVE_MS),
     ("grpc.keepalive_timeout_ms", KEEPALIVE_TIMEOUT_MS),
+    ("grpc.http2.ping_timeout_ms", KEEPALIVE_TIMEOUT_MS),
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.max_pings_without_data", 0),
     ("grpc.http2.min_ping_interval_without_data_ms", KEEPALIVE_MS // 4),
