@@ -143,7 +143,7 @@ def decode_sealed(head: Head, unsealer: Unsealer) -> ActionFrame | Rejection:
         return robot_id
     entries = decode_body(unsealed.plaintext, head.seq)
     if isinstance(entries, Rejection):
-        return entries
+        return Rejection(entries.reason, entries.detail, authentic=True)
     return ActionFrame(head.version, robot_id, entries, unsealed.session_id, unsealed.counter)
 
 

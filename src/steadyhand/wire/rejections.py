@@ -47,10 +47,16 @@ class Rejection(msgspec.Struct, frozen=True, gc=False):
     """One datagram or payload refused: the reason, and a detail for the person who debugs it.
 
     The detail never holds bytes of the input verbatim, only numbers and names of ours.
+
+    Attributes:
+        reason: why.
+        detail: figures beside it.
+        authentic: the seal held, so it is our own operator who cannot be understood.
     """
 
     reason: Reason
     detail: str = ""
+    authentic: bool = False
 
 
 class RejectionCounts:

@@ -15,7 +15,9 @@ from steadyhand.core.follower.inputs import (
     ToggleGuard,
 )
 from steadyhand.core.follower.outputs import RequestRefused, SafetyNote, SendJoints
+from steadyhand.core.safety.latch import StopKind
 from steadyhand.ground.errors import ConfigError
+from steadyhand.wire.head import ACTION_MAGIC, VERSION_SEALED, encode_head
 
 MS = 1_000_000
 RESET = ResetEmergency(operator="ann", reason="checked")
@@ -110,3 +112,23 @@ def test_a_shipped_arm_without_limits_of_its_own_has_the_vendors(make_rig: Any) 
     assert make_rig().core.settings.arm.limits_deg[0] == (-175.0, 175.0)
     own = ((-100.0, 100.0),) * 6
     assert make_rig(robot={"joint_limits_deg": own}).core.settings.arm.limits_deg == own
+
+
+def test_a_broken_bundle_under_a_good_seal_stops_the_arm(make_rig: Any) -> None:
+    rig = make_rig()
+    rig.engage()
+    head = encode_head(ACTION_MAGIC, VERSION_SEALED, 5, "arm")
+    rig.deliver(rig.sealer.seal(head, b"\x05not a bundle"))
+    assert rig.core.cause is not None
+    assert rig.core.cause.kind is StopKind.UNREADABLE_COMMAND
+    assert rig.core.cause.detail.startswith("bundle: ")
+
+
+def test_the_same_bytes_under_a_bad_seal_are_only_counted(make_rig: Any) -> None:
+    rig = make_rig()
+    rig.engage()
+    head = encode_head(ACTION_MAGIC, VERSION_SEALED, 5, "arm")
+    broken = bytearray(rig.sealer.seal(head, b"\x05not a bundle"))
+    broken[-1] ^= 1
+    rig.deliver(bytes(broken))
+    assert rig.core.state.value == "streaming"

@@ -121,7 +121,10 @@ class Ingress:
         return decode_sealed(head, self.unsealer)
 
     def _refused(self, head: Head, rejection: Rejection) -> IngressVerdict:
-        """Count what was refused; let an open e-stop through where the policy says so."""
+        """Count what was refused; let an open e-stop through where the policy says so.
+
+        A bundle that is broken under a good seal stops the arm, like a payload that cannot be rebuilt.
+        """
         if rejection.reason is Reason.NOT_SEALED and self._settings.estop_open:
             estop = peek_estop(head)
             if estop is not None:
@@ -129,7 +132,7 @@ class Ingress:
         self.rejections.count(rejection)
         if rejection.reason is Reason.RETIRED_SESSION and self._stream.buffer is not None:
             self._stream.buffer.count_retired_session()
-        return None
+        return Unreadable(f"bundle: {rejection.reason.value}") if rejection.authentic else None
 
     def _frame(self, frame: ActionFrame, now_ns: int, wall_s: float, *, streaming: bool) -> IngressVerdict:
         """Newest entry first, so that a gap is seen before a copy fills it."""
