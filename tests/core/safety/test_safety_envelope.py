@@ -209,6 +209,16 @@ def test_a_broken_state_frame_counts_as_not_arrived(fr3: ArmFigures) -> None:
     assert made.tripped == (Guard.STATE_FEED,)
 
 
+@pytest.mark.parametrize("count", [1, 5, 7])
+def test_a_state_frame_with_a_wrong_number_of_speeds_counts_as_not_arrived(
+    count: int, fr3: ArmFigures
+) -> None:
+    made = engaged(fr3)
+    assert made.observe_state(HOME, 90 * MS, speeds_deg_s=(0.0,) * count) is False
+    assert isinstance(made.validate_command(HOME, 110 * MS), Refused)
+    assert made.tripped == (Guard.STATE_FEED,)
+
+
 def test_a_frame_that_was_not_written_is_not_in_force(fr3: ArmFigures) -> None:
     stream = Stream(engaged(fr3))
     for _ in range(30):

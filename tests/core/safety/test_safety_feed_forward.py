@@ -1,5 +1,6 @@
 """When feed-forward is trusted, and when it is not (R8)."""
 
+import math
 from collections.abc import Iterable
 from itertools import pairwise
 
@@ -7,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steadyhand.core.safety.braking import motion_bounds, toward_rest
+from steadyhand.core.safety.braking import braking_speed_deg_s, motion_bounds, toward_rest
 from steadyhand.core.safety.feed_forward import (
     FRESH_TICKS_AFTER_HOLD,
     TargetVelocity,
     follow,
     follow_together,
+    keep_stoppable_behind,
     within_limits,
 )
 from steadyhand.core.safety.shaper import StreamShaper
@@ -145,6 +147,24 @@ def test_a_target_faster_than_v_max_is_followed_at_v_max() -> None:
     assert together == pytest.approx([130.0, 65.0])
 
 
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_a_joint_that_lags_behind_its_target_may_lag_more_but_not_turn_back(side: float) -> None:
+    # The target moves at 50 °/s, 10° ahead; the common factor leaves this joint less than that.
+    for chosen, kept in ((12.0, 12.0), (0.0, 0.0), (-1.0, 0.0)):
+        assert keep_stoppable_behind([side * chosen], [side * 50.0], [side * 10.0], [0.0], BOUNDS) == [
+            side * kept
+        ]
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_a_joint_ahead_of_its_target_may_wait_for_it_or_go_on_at_its_speed(side: float) -> None:
+    for chosen, kept in ((51.0, 50.0), (49.0, 49.0)):
+        assert keep_stoppable_behind([side * chosen], [side * 50.0], [-side], [side * 50.0], BOUNDS) == [
+            side * kept
+        ]
+    assert keep_stoppable_behind([0.5 * side], [side * 50.0], [-side], [0.0], BOUNDS) == [0.5 * side]
+
+
 three = st.lists(st.floats(-130.0, 130.0), min_size=3, max_size=3)
 
 
@@ -156,6 +176,21 @@ def test_no_velocity_passes_v_max_or_changes_by_more_than_a_step(
         chosen = law(gaps, moving, have, 130.0, BOUNDS)
         assert max(map(abs, chosen)) <= 130.0 + 1e-9
         assert max(abs(new - old) for new, old in zip(chosen, have, strict=True)) <= 5.0 + 1e-9
+
+
+@given(three, three, st.lists(st.floats(-20.0, 20.0), min_size=3, max_size=3), three)
+def test_no_joint_is_faster_than_its_target_or_than_what_catches_up_and_brakes(
+    wanted: list[float], moving: list[float], errors: list[float], have: list[float]
+) -> None:
+    chosen = [min(max(want, old - 5.0), old + 5.0) for want, old in zip(wanted, have, strict=True)]
+    kept = keep_stoppable_behind(chosen, moving, errors, have, BOUNDS)
+    for new, want, u, error, old in zip(kept, chosen, moving, errors, have, strict=True):
+        catching_up = u + math.copysign(braking_speed_deg_s(abs(error), BOUNDS), error)
+        fastest, slowest = max(0.0, u, catching_up), min(0.0, u, catching_up)
+        assert abs(new) <= abs(want)
+        assert abs(new - old) <= 5.0 + 1e-9
+        expected = min(max(want, min(slowest, old + 5.0)), max(fastest, old - 5.0))
+        assert new == pytest.approx(expected, abs=1e-9)
 
 
 @given(three, st.lists(st.floats(-90, 90), min_size=3, max_size=3))

@@ -1,6 +1,7 @@
 """The jerk bound: what is done with a plan, and without one."""
 
 import builtins
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -65,18 +66,31 @@ def test_a_plan_reaches_its_target_and_keeps_the_jerk_bound(synchronised: bool) 
         assert abs(d - 3 * c + 3 * b - a) / T_S**3 <= 20000.0 + 1e-3
 
 
+SYNCHRONISED = StreamShaperConfig(
+    v_max_deg_s=130.0, a_max_deg_s2=500.0, jerk_max_deg_s3=20000.0, synchronised=True
+)
+
+
+def pair(script: Any, **options: Any) -> StreamShaper:
+    made = StreamShaper(SYNCHRONISED, n_joints=2, period_s=T_S, jerk_solver=script, **options)
+    made.prime((0.0, 0.0))
+    return made
+
+
 @pytest.mark.peer
-def test_a_synchronised_plan_is_a_straight_line() -> None:
-    config = StreamShaperConfig(
-        v_max_deg_s=130.0, a_max_deg_s2=500.0, jerk_max_deg_s3=20000.0, synchronised=True
-    )
-    shaped = StreamShaper(config, n_joints=2, period_s=T_S, jerk_solver=solver(synchronised=True, n_joints=2))
-    shaped.prime((0.0, 0.0))
-    for _ in range(60):
+@pytest.mark.parametrize("max_m_s", [None, 0.8, 0.4])
+def test_a_synchronised_plan_is_a_straight_line(max_m_s: float | None) -> None:
+    """The tool's bound is part of the plan: a plan begun anew at it leaves the line by a degree."""
+    bound = None if max_m_s is None else TcpBound(max_m_s=max_m_s, reach_m=(0.9, 0.8))
+    shaped = pair(solver(synchronised=True, n_joints=2), tcp_bound=bound)
+    for _ in range(160):
         proposal = shaped.propose((30.0, -10.0))
         shaped.commit(proposal)
         first, second = proposal.joints_deg
         assert second == pytest.approx(-first / 3.0, abs=1e-9)
+        if bound is not None and max_m_s is not None:
+            assert bound.speed_m_s(proposal.velocities_deg_s) <= max_m_s + 1e-9
+    assert proposal.joints_deg == pytest.approx((30.0, -10.0), abs=1e-6)
 
 
 @pytest.mark.peer
@@ -146,6 +160,7 @@ def wire_takes(velocity_deg_s: float, *, have_deg_s: float, v_max_deg_s: float) 
         target_deg=(1.0,),
         wire_deg_s=(have_deg_s,),
         v_max_deg_s=v_max_deg_s,
+        plan_v_max_deg_s=1.0,
         bounds=BOUNDS,
         limits_deg=(),
     )
@@ -200,6 +215,59 @@ def test_a_plan_slowed_to_the_tool_bound_begins_anew() -> None:
     send(shaped)
     assert script.asked[1].velocity_deg_s == pytest.approx((slowed,))
     assert script.asked[1].acceleration_deg_s2 == (0.0,)
+
+
+class Pairs:
+    """A solver of two joints that answers these velocities; keeps the ceiling it was given."""
+
+    def __init__(self, *velocities_deg_s: tuple[float, float]) -> None:
+        self.answers = list(velocities_deg_s)
+        self.ceilings_deg_s: list[float] = []
+
+    def step(self, state: JerkState, target_deg: Sequence[float], v_max_deg_s: float) -> JerkState:
+        self.ceilings_deg_s.append(v_max_deg_s)
+        first, second = self.answers.pop(0)
+        at_first, at_second = state.position_deg
+        return JerkState((at_first + first * T_S, at_second + second * T_S), (first, second), (7.0, 7.0))
+
+
+FOURTEEN = TcpBound(max_m_s=math.radians(14.0), reach_m=(1.0, 1.0))
+"""14 °/s of both joints together."""
+
+
+def test_synchronised_a_plan_is_slowed_to_the_tool_bound_without_turning() -> None:
+    shaped = pair(Pairs((4.0, 5.0), (8.0, 10.0)), tcp_bound=FOURTEEN)
+    shaped.commit(shaped.propose((40.0, 50.0)))
+    slowed = shaped.propose((40.0, 50.0))
+    assert slowed.velocities_deg_s == pytest.approx((14.0 * 4.0 / 9.0, 14.0 * 5.0 / 9.0))
+    assert slowed.plan is None
+
+
+@pytest.mark.parametrize(
+    ("limit_deg", "speeds_deg_s"), [(0.0923, (0.0, 5.0)), (0.0926, (0.25, 13.75)), (math.inf, (0.25, 13.75))]
+)
+def test_a_joint_that_slowing_together_would_carry_past_its_limit_is_braked_fully(
+    limit_deg: float, speeds_deg_s: tuple[float, float]
+) -> None:
+    """The plan stops joint 1 at 0.09°; 7/8 of the way to it from a brake together is 0.0925°."""
+    limits_deg = () if limit_deg == math.inf else ((-180.0, limit_deg), (-180.0, 180.0))
+    shaped = pair(Pairs((5.0, 5.0), (4.0, 10.0), (0.0, 15.0)), tcp_bound=FOURTEEN, limits_deg=limits_deg)
+    for _ in range(2):
+        shaped.commit(shaped.propose((0.09, 50.0)))
+    slowed = shaped.propose((0.09, 50.0))
+    assert slowed.velocities_deg_s == pytest.approx(speeds_deg_s, abs=1e-9)
+    assert slowed.walled is False
+
+
+def test_a_plan_is_made_under_the_ceiling_of_its_line_and_the_wire_kept_to_the_one_in_force() -> None:
+    planner = Pairs((5.0, 0.0), (10.0, 0.0), (13.5, 0.0))
+    shaped = pair(planner, tcp_bound=FOURTEEN)
+    shaped.commit(shaped.propose((30.0, 0.0)))
+    shaped.commit(shaped.propose((30.1, -30.0)))
+    beyond = shaped.propose((30.15, -30.0))
+    assert planner.ceilings_deg_s == pytest.approx([14.0, 7.0, 7.0], abs=0.05)
+    assert beyond.velocities_deg_s == pytest.approx((13.5, 0.0))
+    assert beyond.plan is not None
 
 
 def test_a_soft_stop_drops_the_plan() -> None:

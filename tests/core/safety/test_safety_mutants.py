@@ -1,5 +1,6 @@
 """Rules of the shaper, its laws and the divergence guard that a mutation run showed nothing held."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -172,6 +173,23 @@ def test_each_law_speeds_up_to_the_tools_bound_and_no_further(law: str) -> None:
     assert all(0.0 <= new - old <= 5.0 for new, old in zip(chosen, have, strict=True))
 
 
+def test_synchronised_the_tools_bound_turns_no_motion() -> None:
+    bound = TcpBound(max_m_s=0.5, reach_m=(1.0, 0.5))
+    bounded, have = laws(synchronised=True, tcp_bound=bound), [20.0, 16.0]
+    chosen = bounded.feed_forward([60.0, 48.0], [0.0, 0.0], [0.0, 0.0], have, 130.0)
+    assert bound.speed_m_s(chosen) == pytest.approx(0.5)
+    assert chosen[1] == pytest.approx(0.8 * chosen[0])
+    assert bounded.tool_bounded([25.0, 20.0], have) == pytest.approx(chosen)
+
+
+def test_each_for_itself_the_tools_bound_is_met_on_the_way_to_a_full_brake() -> None:
+    bound = TcpBound(max_m_s=math.radians(24.0), reach_m=(1.0, 0.5))
+    # A brake leaves (15, 11) and 20.5; the bound lies 3.5/9.5 of the way up to the wanted 30.
+    slowed = laws(tcp_bound=bound).tool_bounded([20.0, 20.0], [20.0, 16.0])
+    share = 3.5 / 9.5
+    assert slowed == pytest.approx([15.0 + 5.0 * share, 11.0 + 9.0 * share])
+
+
 @pytest.mark.parametrize("law", ["rest", "straight"])
 def test_a_frame_within_the_tools_bound_is_left_as_it_is(law: str) -> None:
     free, bounded = laws(), laws(tcp_bound=TcpBound(max_m_s=2.0, reach_m=(1.0, 0.5)))
@@ -191,6 +209,31 @@ def test_feed_forward_moves_joints_together_only_where_it_is_configured(
         [30.0, 10.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0], 130.0
     )
     assert chosen == pytest.approx(speeds)
+
+
+GAPS_DEG = [30.0, -10.0]
+LINE = TcpBound(max_m_s=0.5, reach_m=(1.0, 0.5))
+CEILING_DEG_S = LINE.ceiling_deg_s(GAPS_DEG)
+
+
+def test_a_plans_ceiling_is_the_same_all_along_its_line_and_never_above_the_bounds() -> None:
+    planned = [
+        laws(synchronised=True, tcp_bound=LINE).plan_ceiling_deg_s([left * gap for gap in GAPS_DEG], 130.0)
+        for left in (1.0, 0.7, 0.3, 1e-3)
+    ]
+    assert planned == [planned[0]] * 4
+    assert 0.0 <= CEILING_DEG_S - planned[0] < 1e-6
+
+
+def test_a_plan_has_all_of_v_max_where_its_line_does_not_meet_the_tools_bound() -> None:
+    bounded = laws(synchronised=True, tcp_bound=LINE)
+    for v_max_deg_s in (7.123456789, CEILING_DEG_S):
+        assert bounded.plan_ceiling_deg_s(GAPS_DEG, v_max_deg_s) == v_max_deg_s
+
+
+def test_only_a_synchronised_plan_has_a_line_to_keep() -> None:
+    assert laws(tcp_bound=LINE).plan_ceiling_deg_s(GAPS_DEG, 130.0) == 130.0
+    assert laws(synchronised=True).plan_ceiling_deg_s(GAPS_DEG, 130.0) == 130.0
 
 
 def test_a_joint_far_from_its_limit_does_not_hide_one_behind_it() -> None:

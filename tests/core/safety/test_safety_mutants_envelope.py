@@ -201,9 +201,10 @@ def test_divergence_judges_only_a_shaped_frame_and_a_measured_arm(fr3: ArmFigure
 # ---- the measured tool
 
 
-@pytest.mark.parametrize(("workarea", "computed"), [(FULL.workarea, 0), (None, 60)])
-def test_a_slow_tool_is_computed_only_where_no_work_area_knows_the_reach(
-    fr3: ArmFigures, workarea: WorkAreaConfig | None, computed: int
+@pytest.mark.parametrize(("most_m_s", "computed"), [(1.5, 0), (0.1, 60)])
+@pytest.mark.parametrize("workarea", [FULL.workarea, None])
+def test_a_tool_that_is_surely_slow_is_not_computed_with_or_without_a_work_area(
+    fr3: ArmFigures, workarea: WorkAreaConfig | None, most_m_s: float, computed: int
 ) -> None:
     asked: list[Sequence[float]] = []
 
@@ -215,7 +216,7 @@ def test_a_slow_tool_is_computed_only_where_no_work_area_knows_the_reach(
     watched = GuardSuite(msgspec.structs.replace(parts, tool_position=tool)).tool_velocity
     assert watched is not None
     for index in range(60):
-        watched.observe(turned(0.1 * index), 8 * MS * index, unless_below_m_s=1.5)
+        watched.observe(turned(0.1 * index), 8 * MS * index, unless_below_m_s=most_m_s)
     assert len(asked) == computed
 
 

@@ -1,6 +1,7 @@
 """What does not construct, and what it says instead."""
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -206,6 +207,19 @@ def engaged(made: SafetyEnvelope) -> SafetyEnvelope:
     made.observe_state((0.0,) * 6, 0)
     assert made.engage(0) is None
     return made
+
+
+@pytest.mark.parametrize("area", [None, AREA])
+def test_a_tool_that_is_surely_slow_costs_no_kinematics_with_or_without_a_work_area(
+    area: WorkAreaConfig | None, fr3: ArmFigures, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asked(chain: Chain, joints_deg: Sequence[float]) -> tuple[float, float, float]:
+        raise AssertionError(f"kinematics of {joints_deg}")
+
+    monkeypatch.setattr(Chain, "tool_position_m", asked)
+    made = build_envelope(config(workarea=area, eef_speed=EefSpeedConfig(max_m_s=1.0)), fr3)
+    for at_ms in range(0, 400, 8):
+        assert made.observe_state((0.01 * at_ms, 0.0, 0.0, 0.0, 0.0, 0.0), at_ms * MS)
 
 
 @pytest.mark.parametrize("reach", [(), (0.8,) * 6])

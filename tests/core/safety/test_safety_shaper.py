@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 
 from steadyhand.core.safety.shaper import TARGET_LIMIT_DEG, Proposal, ShaperMisuseError, StreamShaper
+from steadyhand.core.safety.tcp_bound import TcpBound
 from steadyhand.ground.config_safety import StreamShaperConfig
 
 T_S = 0.01
@@ -19,6 +20,7 @@ def shaper(
     n_joints: int = 1,
     limits_deg: tuple[tuple[float, float], ...] = (),
     v_max_deg_s: float = 130.0,
+    tcp_bound: TcpBound | None = None,
 ) -> StreamShaper:
     config = StreamShaperConfig(
         v_max_deg_s=v_max_deg_s,
@@ -26,7 +28,7 @@ def shaper(
         mode="feed_forward" if mode == "feed_forward" else "rest_target",
         synchronised=synchronised,
     )
-    made = StreamShaper(config, n_joints=n_joints, period_s=T_S, limits_deg=limits_deg)
+    made = StreamShaper(config, n_joints=n_joints, period_s=T_S, limits_deg=limits_deg, tcp_bound=tcp_bound)
     made.prime([0.0] * n_joints)
     return made
 
@@ -91,10 +93,22 @@ def test_a_target_that_freezes_at_speed_is_overshot_by_no_more_than_r8_says() ->
     assert sent[-1] == pytest.approx(targets[-1], abs=1e-9)
 
 
-def test_synchronised_a_jump_is_a_straight_line_in_joint_space() -> None:
-    shaped = shaper(synchronised=True, n_joints=3)
-    jump = (30.0, 10.0, -5.0)
-    for _ in range(60):
+JUMPS = ((30.0, -10.0), (30.0, 10.0, -5.0), (1.0, -1.0 / 3.0), (30.0, -12.0, 21.0, 5.0, -25.0, 0.0))
+"""The short one is as long as a tick at v_max, so that the target's own step leaves no error."""
+
+
+@pytest.mark.parametrize("max_m_s", [None, 0.8])
+@pytest.mark.parametrize("mode", ["rest_target", "feed_forward"])
+@pytest.mark.parametrize("jump", JUMPS)
+def test_synchronised_a_jump_is_a_straight_line_in_joint_space(
+    jump: tuple[float, ...], mode: str, max_m_s: float | None
+) -> None:
+    n_joints, reach_m = len(jump), (0.9, 0.8, 0.5, 0.3, 0.2, 0.1)
+    bound = None if max_m_s is None else TcpBound(max_m_s=max_m_s, reach_m=reach_m[:n_joints])
+    shaped = shaper(mode=mode, synchronised=True, n_joints=n_joints, tcp_bound=bound)
+    for _ in range(15):  # feed-forward is trusted from the eleventh on
+        send(shaped, (0.0,) * n_joints)
+    for _ in range(200):
         sent = send(shaped, jump).joints_deg
         share = sent[0] / jump[0]
         assert max(abs(angle - share * way) for angle, way in zip(sent, jump, strict=True)) < 1e-9

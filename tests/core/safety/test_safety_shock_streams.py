@@ -5,6 +5,7 @@ Judged on the positions that would go out, never on what the shaper says about i
 
 import math
 from collections.abc import Callable, Sequence
+from operator import mul
 from typing import Any
 
 import msgspec
@@ -152,9 +153,12 @@ def test_no_bound_is_passed_by_any_stream(variant: Variant, shocks: Callable[...
 
 
 @pytest.mark.peer
+@pytest.mark.parametrize("max_m_s", [None, 0.8])
 @pytest.mark.parametrize("synchronised", [False, True])
-def test_no_bound_is_passed_under_a_jerk_bound_either(synchronised: bool, shocks: Callable[..., Any]) -> None:
-    variant = Variant(jerk_max_deg_s3=20000.0, synchronised=synchronised)
+def test_no_bound_is_passed_under_a_jerk_bound_either(
+    synchronised: bool, max_m_s: float | None, shocks: Callable[..., Any]
+) -> None:
+    variant = Variant(jerk_max_deg_s3=20000.0, synchronised=synchronised, max_m_s=max_m_s)
     for seed in (1, 2):
         play(Wire(variant.shaper(), variant), list(shocks(seed)), lost_every=7)
 
@@ -267,6 +271,25 @@ def test_from_rest_a_static_target_is_reached_and_never_overshot(
             assert min(0.0, aim) - 1e-12 <= angle <= max(0.0, aim) + 1e-12
     assert proposal.joints_deg == pytest.approx(jump, abs=1e-9)
     assert shaper.at_rest or max(map(abs, shaper.velocity_deg_s)) < 1e-6
+
+
+@pytest.mark.parametrize("variant", [option for option in OPTIONS if option.synchronised], ids=named)
+@given(jump=st.lists(st.floats(-170.0, 170.0), min_size=6, max_size=6), at_rest_ticks=st.integers(0, 15))
+@settings(max_examples=40, deadline=None)
+def test_from_rest_synchronised_joints_never_leave_the_line_of_a_jump(
+    variant: Variant, jump: list[float], at_rest_ticks: int
+) -> None:
+    shaper = variant.shaper()
+    shaper.prime((0.0,) * 6)
+    for _ in range(at_rest_ticks):
+        shaper.commit(shaper.propose((0.0,) * 6))
+    length = math.hypot(*jump) or 1.0
+    for _ in range(60):
+        proposal = shaper.propose(jump)
+        shaper.commit(proposal)
+        along = math.fsum(map(mul, proposal.joints_deg, jump)) / length
+        for angle, way in zip(proposal.joints_deg, jump, strict=True):
+            assert abs(angle - along * (way / length)) < SLACK
 
 
 @pytest.mark.parametrize("synchronised", [False, True])

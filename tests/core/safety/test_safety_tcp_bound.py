@@ -58,6 +58,19 @@ def test_a_brake_that_is_itself_at_the_bound_is_taken() -> None:
     assert bound.limit([110.0], [101.0]) == pytest.approx([101.0])
 
 
+def test_the_ceiling_of_a_way_is_the_speed_at_which_it_meets_the_bound() -> None:
+    bound = TcpBound(max_m_s=1.0, reach_m=(0.5, 2.0, 0.0))
+    for way in ((30.0, -10.0, 5.0), (3.0, -1.0, 0.5), (1.0, 2.0, -9.0)):
+        ceiling = bound.ceiling_deg_s(way)
+        fastest = max(map(abs, way))
+        assert bound.speed_m_s([ceiling * part / fastest for part in way]) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("way", [(0.0, 0.0, 0.0), (0.0, 0.0, 8.0)])
+def test_a_way_on_which_no_tool_moves_has_no_ceiling(way: tuple[float, ...]) -> None:
+    assert TcpBound(max_m_s=1.0, reach_m=(0.5, 2.0, 0.0)).ceiling_deg_s(way) == math.inf
+
+
 def test_a_tool_without_reach_is_refused() -> None:
     with pytest.raises(ConfigError) as raised:
         TcpBound(max_m_s=1.0, reach_m=(0.0, 0.0))

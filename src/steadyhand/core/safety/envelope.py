@@ -128,16 +128,18 @@ class SafetyEnvelope:
     ) -> bool:
         """Take a frame of the state feed and watch the arm's speeds. False for a frame that is none.
 
-        A frame with the wrong number of joints or a number that is not finite counts as not
-        arrived, so that a broken feed ends as a stale one.
+        A frame with the wrong number of joints, or of speeds where it reports any, or with a pose
+        that is not finite counts as not arrived, so that a broken feed ends as a stale one.
 
         Args:
             joints_deg: measured pose, shape (n_joints,).
             arrival_ns: local monotonic time it arrived.
             speeds_deg_s: measured speeds where the controller reports them, shape (n_joints,);
-                else they are taken from poses, which is slower to notice.
+                empty, they are taken from poses, which is slower to notice.
         """
         if len(joints_deg) != self._n_joints or not all(map(math.isfinite, joints_deg)):
+            return False
+        if len(speeds_deg_s) not in (0, self._n_joints):
             return False
         suite = self._suite
         measured_deg = tuple(joints_deg)

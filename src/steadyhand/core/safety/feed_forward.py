@@ -103,12 +103,13 @@ def follow_together(
     velocities_deg_s: Sequence[float],
     v_max_deg_s: float,
     bounds: MotionBounds,
+    *,
     tcp_bound: TcpBound | None = None,
 ) -> list[float]:
     """Next velocities behind a moving target, all joints by one factor, the error closed in a line.
 
-    The tool's bound is one more common factor, so it belongs here: a frame slowed joint by joint
-    would leave the line. What `keep_stoppable_behind` then takes away only slows joints down.
+    The tool's bound is kept by one factor too, before `keep_stoppable_behind`, which only ever slows a
+    joint down: slowed joint by joint, a jump would leave its line.
     """
     step = bounds.step_deg_s
     u = _scaled_within(target_velocities_deg_s, v_max_deg_s)

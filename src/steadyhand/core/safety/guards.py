@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final, Generic, TypeVar
 
-from steadyhand.core.safety.reach import Reach
 from steadyhand.core.safety.shaper import TARGET_LIMIT_DEG
 from steadyhand.core.safety.verdicts import Guard, GuardTripped, Violation
 from steadyhand.core.safety.workarea import WorkArea
@@ -113,11 +112,6 @@ class WorkAreaGuard:
 
     def __init__(self, area: WorkArea) -> None:
         self._area = area
-
-    @property
-    def reach(self) -> Reach:
-        """The reach of the arm in it."""
-        return self._area.reach
 
     def check(self, target_deg: Sequence[float]) -> Violation | None:
         """How far outside the tool would be."""

@@ -49,6 +49,7 @@ def checked_step(
     target_deg: Sequence[float],
     wire_deg_s: Sequence[float],
     v_max_deg_s: float,
+    plan_v_max_deg_s: float,
     bounds: MotionBounds,
     limits_deg: tuple[tuple[float, float], ...],
 ) -> CheckedStep | None:
@@ -59,11 +60,12 @@ def checked_step(
         state: where the plan stands; its position is the last sent setpoint.
         target_deg: the raw target, shape (n_joints,).
         wire_deg_s: velocity of the last sent setpoint, shape (n_joints,).
-        v_max_deg_s: the ceiling in force.
+        v_max_deg_s: the ceiling in force, which the wire keeps.
+        plan_v_max_deg_s: the ceiling that is planned with, no higher; a joint may still be above it.
         bounds: the arm's constants.
         limits_deg: joint limits that the stopping point must keep, or empty.
     """
-    planned = solver.step(state, target_deg, v_max_deg_s)
+    planned = solver.step(state, target_deg, plan_v_max_deg_s)
     if planned is None or len(planned.position_deg) != len(state.position_deg):
         return None
     velocities = []

@@ -22,7 +22,10 @@ from steadyhand.core.safety.braking import (
 from steadyhand.core.safety.feed_forward import follow, follow_together, within_limits
 from steadyhand.core.safety.tcp_bound import TcpBound
 
-CEILING_DIGITS: Final = 1e6
+PLAN_CEILINGS_PER_DEG_S: Final = 1e6
+"""Ceilings of plans are whole millionths. The direction of what is left of a line differs from tick to
+tick in its last digits; a ceiling that went with it would be passed by a plan that cruises at it."""
+
 
 class MotionLaws:
     """Both laws of one arm; holds constants, no state.
@@ -96,7 +99,12 @@ class MotionLaws:
         """
         if self._synchronised:
             together = follow_together(
-                gaps_deg, target_velocities_deg_s, velocities_deg_s, v_max_deg_s, self._bounds, self._tcp_bound
+                gaps_deg,
+                target_velocities_deg_s,
+                velocities_deg_s,
+                v_max_deg_s,
+                self._bounds,
+                tcp_bound=self._tcp_bound,
             )
             if self.passing(positions_deg, together):
                 return self.straight(gaps_deg, velocities_deg_s, v_max_deg_s)
@@ -110,16 +118,18 @@ class MotionLaws:
         return self.tool_bounded(chosen, velocities_deg_s)
 
     def plan_ceiling_deg_s(self, gaps_deg: Sequence[float], v_max_deg_s: float) -> float:
-        """The ceiling of a plan to the target: on a synchronised one's line the tool's bound, where lower.
+        """What a jerk-limited plan may use of v_max; synchronised, no more than its line leaves the tool.
 
-        A plan that never meets the bound is never dropped for it, and only an unbroken one is straight.
+        A plan that keeps the tool's bound by itself is not dropped for it. Begun anew in motion it
+        would not be straight: the last digits of a velocity are enough for the planner to give up
+        the common factor.
         """
         if self._tcp_bound is None or not self._synchronised:
             return v_max_deg_s
         ceiling_deg_s = self._tcp_bound.ceiling_deg_s(gaps_deg)
         if ceiling_deg_s >= v_max_deg_s:
             return v_max_deg_s
-        return math.floor(ceiling_deg_s * CEILING_DIGITS) / CEILING_DIGITS
+        return math.floor(ceiling_deg_s * PLAN_CEILINGS_PER_DEG_S) / PLAN_CEILINGS_PER_DEG_S
 
     def passing(self, positions_deg: Sequence[float], chosen_deg_s: list[float]) -> list[int]:
         """The joints that could not stop inside their limits after a tick at these velocities."""

@@ -21,6 +21,7 @@ from steadyhand.core.safety.guards import (
     WorkAreaGuard,
 )
 from steadyhand.core.safety.jerk import JerkSolver, RuckigSolver
+from steadyhand.core.safety.reach import Reach
 from steadyhand.core.safety.requirements import CHECKS, ArmFigures
 from steadyhand.core.safety.shaper import StreamShaper
 from steadyhand.core.safety.suite import Stream, SuiteParts
@@ -77,12 +78,9 @@ def edited(config: SafetyConfig, block: str, changes: dict[str, Any]) -> SafetyC
     """
     if block in RETIRED_NAMES:
         return config
-    if block not in SafetyConfig.__struct_fields__:
-        raise ConfigError(
-            "no such block",
-            where=f"safety.{block}",
-            hint=f"there are {', '.join(SafetyConfig.__struct_fields__)}",
-        )
+    blocks = [name for name in SafetyConfig.__struct_fields__ if name not in RETIRED_NAMES]
+    if block not in blocks:
+        raise ConfigError("no such block", where=f"safety.{block}", hint=f"there are {', '.join(blocks)}")
     current = msgspec.to_builtins(config)
     current[block] = {**(current[block] or {}), **changes}
     try:
@@ -127,6 +125,7 @@ def _suite_parts(config: SafetyConfig, arm: ArmFigures, jerk_solver: JerkSolver 
         joint_speed=None if joint_speed is None else JointSpeedGuard(joint_speed.max_deg_s, names),
         eef_speed=None if eef_speed is None else EefSpeedGuard(eef_speed.max_m_s),
         tool_position=tool_position,
+        reach=None if chain is None else Reach(reach_m(chain)),
         feed_jitter_ns=0 if divergence is None else ns_from_ms(divergence.feed_jitter_ms),
         trip_counts=_trip_counts(config),
         joint_names=names,

@@ -277,7 +277,8 @@ class StreamShaper:
         """One step of the jerk-limited plan, or a full brake where it cannot be followed.
 
         A plan is dropped as soon as the wire departs from it, and begun anew from the wire's own
-        velocity.
+        velocity. Where the tool's bound slows synchronised joints, one may keep more speed than its
+        plan, so its limits are asked about once more.
         """
         velocity, walls = self._velocity_deg_s, self._walls
         step = checked_step(
@@ -285,19 +286,21 @@ class StreamShaper:
             self._plan or JerkState(sent, velocity, (0.0,) * self._n_joints),
             target_deg=target_deg,
             wire_deg_s=velocity,
-            v_max_deg_s=self._laws.plan_ceiling_deg_s(gaps, self._ceiling_deg_s),
+            v_max_deg_s=self._ceiling_deg_s,
+            plan_v_max_deg_s=self._laws.plan_ceiling_deg_s(gaps, self._ceiling_deg_s),
             bounds=self._bounds,
             limits_deg=self._limits_deg,
         )
         if step is None:
             return self._braked(sent, walled=False)
         speeds = self._laws.tool_bounded(step.wire_deg_s, velocity)
-        if self._laws.passing(sent, speeds):
+        kept = speeds is step.wire_deg_s
+        if not kept and self._laws.passing(sent, speeds):
             return self._braked(sent, walled=False)
         joints = self._advanced(sent, speeds)
         if walls is not None and not walls.allows(joints, speeds):
             return self._braked(sent, walled=True)
-        return Chosen(joints, speeds, False, step.state if speeds is step.wire_deg_s else None)
+        return Chosen(joints, speeds, False, step.state if kept else None)
 
     def _braked(self, sent: tuple[float, ...], *, walled: bool) -> Chosen:
         """Every joint one full step toward rest."""

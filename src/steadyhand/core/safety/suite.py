@@ -18,6 +18,7 @@ from steadyhand.core.safety.guards import (
     TripLock,
     WorkAreaGuard,
 )
+from steadyhand.core.safety.reach import Reach
 from steadyhand.core.safety.shaper import Proposal, StreamShaper
 from steadyhand.core.safety.tool_speed import ToolVelocity
 from steadyhand.core.safety.unshaped import UnshapedStream
@@ -42,6 +43,7 @@ class SuiteParts(msgspec.Struct, frozen=True, kw_only=True):
         joint_speed: ceiling on the measured arm.
         eef_speed: ceiling on the measured tool.
         tool_position: forward kinematics, for the tool's speed.
+        reach: of the tool, which saves most of the kinematics; None where none are known.
         feed_jitter_ns: jitter of the feed, for speeds taken from poses.
         trip_counts: N per guard; those not named trip at once.
         joint_names: shape (n_joints,).
@@ -57,6 +59,7 @@ class SuiteParts(msgspec.Struct, frozen=True, kw_only=True):
     joint_speed: JointSpeedGuard | None
     eef_speed: EefSpeedGuard | None
     tool_position: ToolPosition | None
+    reach: Reach | None
     feed_jitter_ns: int
     trip_counts: dict[Guard, int]
     joint_names: tuple[str, ...]
@@ -144,8 +147,7 @@ class GuardSuite:
 
 
 def _tool_velocity(parts: SuiteParts) -> ToolVelocity | None:
-    """For an arm whose kinematics are known; where there is a work area, it knows the reach."""
+    """For an arm whose kinematics are known."""
     if parts.tool_position is None:
         return None
-    reach = None if parts.workarea is None else parts.workarea.reach
-    return ToolVelocity(parts.tool_position, parts.feed_jitter_ns, reach)
+    return ToolVelocity(parts.tool_position, parts.feed_jitter_ns, parts.reach)

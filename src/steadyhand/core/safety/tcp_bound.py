@@ -46,7 +46,7 @@ class TcpBound:
         return self.speed_m_s(velocities_deg_s) <= self._max_m_s
 
     def ceiling_deg_s(self, way_deg: Sequence[float]) -> float:
-        """How fast the fastest joint may be on a straight way, shape (n_joints,), of any length but none."""
+        """How fast the fastest joint may be on a straight way, shape (n_joints,); inf where no tool moves."""
         way_m = self.speed_m_s(way_deg)
         return self._max_m_s * largest_magnitude(way_deg) / way_m if way_m > 0.0 else math.inf
 
