@@ -5,6 +5,7 @@ set -u
 missing=""
 command -v chromium >/dev/null 2>&1 || missing="$missing chromium"
 command -v cyclictest >/dev/null 2>&1 || missing="$missing rt-tests"
+command -v systemd-analyze >/dev/null 2>&1 || missing="$missing systemd"
 [ -z "$missing" ] && exit 0
 if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null 2>&1; then
     echo "Not installed:$missing. Tests that need it will be skipped (apt-get install$missing)."
