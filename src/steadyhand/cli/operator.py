@@ -54,6 +54,7 @@ def operator(
     telemetry: str | None = None,
     announce: str | None = None,
     json: Annotated[Path | None, Parameter(allow_leading_hyphen=True)] = None,
+    realtime: bool = True,
 ) -> None:
     """Lead the arm of a robot file through a motion: engage, go to its beginning, stream, enter idle.
 
@@ -101,6 +102,8 @@ def operator(
         HOST:PORT that the follower is told to send telemetry to, where that is another.
     json
         Write the account there; - is standard output.
+    realtime
+        Ask for the real-time class while it leads: a starved operator's end sends less than it should.
     """
     check_output(json, "--json")
     config = load_robot(robot)
@@ -127,7 +130,7 @@ def operator(
             take_over=take_over,
             timeout_s=wait,
         )
-        with arm, _told(arm, account), _ended_by_signals(arm):
+        with arm, _told(arm, account), _ended_by_signals(arm), _on_time(realtime):
             try:
                 if reset is not None:
                     arm.reset(reset)
@@ -223,6 +226,19 @@ def _addresses(
         host, port = parse_address(announce, "--announce")
         where = replace(where, telemetry_host=host, telemetry_port=port)
     return where
+
+
+@contextmanager
+def _on_time(realtime: bool) -> Iterator[None]:
+    """Every thread of this process in the real-time class, where the machine lets it; it says so."""
+    from steadyhand.nodes.operator.punctual import punctual
+
+    if not realtime:
+        yield
+        return
+    with punctual() as granted:
+        print(granted, file=sys.stderr, flush=True)
+        yield
 
 
 @contextmanager

@@ -59,6 +59,14 @@ def test_every_tick_is_one_record_numbered_from_one(rig: Rig) -> None:
     assert records[-1].measured.joints_deg == START_POSE_DEG
 
 
+def test_periods_that_passed_without_a_tick_are_counted(rig: Rig) -> None:
+    rig.run(10)
+    assert rig.plane.lost_slots == 0
+    rig.clock.advance(rig.plane.grid.due_ns + 4 * PERIOD_NS + 1 - rig.now_ns)
+    rig.plane.tick(rig.now_ns)
+    assert rig.plane.lost_slots == 4
+
+
 def test_the_grid_follows_the_cores_next_tick(rig: Rig) -> None:
     """R2: the core trims the period; the loop's grid is the core's."""
     rig.run(3)

@@ -19,11 +19,11 @@ from steadyhand.nodes.demo.course import STREAMING, Course, Led, killed_span
 from steadyhand.nodes.demo.estops import EstopPath, measure
 from steadyhand.nodes.demo.glimpse import Glimpse, Glimpses, Watcher
 from steadyhand.nodes.demo.leader import Leader
-from steadyhand.nodes.demo.punctual import punctual
 from steadyhand.nodes.demo.report import EstopTaken, Findings, with_one_way
 from steadyhand.nodes.demo.stage import Stage, StageSettings, set_up
 from steadyhand.nodes.follower.records import TickRecord
 from steadyhand.nodes.operator.approach import ApproachBounds
+from steadyhand.nodes.operator.punctual import punctual
 from steadyhand.simulation.scenario import Scenario
 from steadyhand.simulation.script import killed
 

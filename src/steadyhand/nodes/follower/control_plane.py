@@ -22,12 +22,14 @@ from typing import Any, Final
 
 from steadyhand.edge.heartbeat_board import HeartbeatBoard, HeartbeatLine
 from steadyhand.edge.keys import load_identity
+from steadyhand.edge.realtime import ask_for
 from steadyhand.edge.ring_reader import RingReader
 from steadyhand.edge.segment import open_file, open_inherited
 from steadyhand.ground.errors import SteadyhandError
 from steadyhand.nodes.follower.control_plane_node import ControlPlane, Surroundings
 from steadyhand.nodes.follower.process_settings import (
     BOARD_PERIODS_NS,
+    KEPT_ALIVE,
     ControlPlaneSettings,
     control_plane_settings_from,
 )
@@ -62,6 +64,9 @@ async def _serve(settings: ControlPlaneSettings, say: Callable[[str], None]) -> 
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     plane = open_plane(settings, say)
+    if settings.realtime:
+        granted = ask_for(KEPT_ALIVE).lines()
+        plane.description.own_lines = tuple(f"control plane: {line}" for line in granted)
     remote = settings.robot().remote_node
     try:
         await plane.start(settings.listen, remote.grpc_port, settings.socket_path)

@@ -85,6 +85,7 @@ class DataPlane:
     Attributes:
         grid: when the next tick is due.
         ticks: how many there were.
+        lost_slots: periods that passed without one.
         unsendable: states that no telemetry frame can carry.
         oversize: records that did not fit their slot.
     """
@@ -94,6 +95,7 @@ class DataPlane:
         self.core = carrier.core
         self.requests = Requests(carrier, outside.local, outside.neighbours)
         self.ticks = 0
+        self.lost_slots = 0
         self.unsendable = 0
         self.oversize = 0
         self._outside = outside
@@ -145,7 +147,10 @@ class DataPlane:
 
     def tick(self, now_ns: int) -> None:
         """One period: observe, decide, write; then heartbeat, record and lines."""
-        due_ns = self.grid.due_ns
+        due_ns, period_ns = self.grid.due_ns, self.grid.period_ns
+        # Here, since the core's own grid snaps before ours is asked.
+        if now_ns - due_ns > period_ns:
+            self.lost_slots += (now_ns - due_ns) // period_ns
         self.carrier.poll(now_ns)
         output = self.carrier.tick(now_ns)
         self.grid.schedule(output.next_tick_ns, now_ns)

@@ -227,7 +227,7 @@ def _turn(loop: Loop, plane: DataPlane, say: LineWriter) -> int:
         say.say(f"PROGRAM FAULT in the data plane's loop; the stream is ended:\n{failed}")
     for line in plane.totals():
         say.say(line)
-    say.say(tick_totals(plane.ticks, plane.grid.lost_slots, loop.pacer.lateness))
+    say.say(tick_totals(plane.ticks, plane.lost_slots, loop.pacer.lateness))
     collector = loop.collector
     say.say(f"collected {collector.runs} times at rest, {collector.longest_ns / NS_PER_MS:.1f} ms at most")
     return 0 if failed is None else 1

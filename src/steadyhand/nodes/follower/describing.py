@@ -43,7 +43,7 @@ class Description:
         self.config_hash = agreed_hash(config)
         self.hello: Hello | None = None
         self.data_plane_life = "has not been seen"
-        self.own_lines = ("control plane: ordinary scheduling class, which is enough for what it does",)
+        self.own_lines: tuple[str, ...] = ("control plane: real time was not asked for",)
         self._config = config
         settings = FollowerSettings.from_config(config, policy)
         envelope = build_envelope(settings.safety, settings.arm, settings.policy)

@@ -26,7 +26,7 @@ from steadyhand.core.follower import FollowerSettings
 from steadyhand.core.safety.latch import StopCause, StopKind
 from steadyhand.edge.clock import SYSTEM_CLOCK
 from steadyhand.edge.heartbeat_board import OTHERS_PERIOD_NS, Alive, StoodStill
-from steadyhand.edge.realtime import RealtimeRequest, ask_for
+from steadyhand.edge.realtime import ask_for
 from steadyhand.edge.ring_reader import RingReader
 from steadyhand.edge.segment import runtime_folder
 from steadyhand.ground.config import RobotConfig
@@ -41,6 +41,7 @@ from steadyhand.nodes.follower.printer import Printer
 from steadyhand.nodes.follower.process_settings import (
     CONTROL_PLANE_LINE,
     DATA_PLANE_LINE,
+    KEPT_ALIVE,
     read_policy,
 )
 from steadyhand.nodes.follower.records import ring_shape
@@ -57,16 +58,6 @@ END_WITHIN_NS: Final = 5 * NS_PER_S
 
 STOP_MOTION_TIME_NS: Final = NS_PER_S
 """For the control plane to stop an arm whose data plane did not end by itself."""
-
-REALTIME: Final = RealtimeRequest(
-    priority=10,
-    lock_memory=False,
-    keep_heap=False,
-    timer_slack_ns=None,
-    shallow_idle=False,
-    quiet_collector=False,
-)
-"""A busy machine must not make the launcher's heartbeat stop the arm; below everything that is punctual."""
 
 CANNOT_START: Final = 2
 """Exit code of a process whose settings cannot work: starting it again would not help."""
@@ -150,7 +141,7 @@ class Launcher:
                 signal.signal(number, self._on_signal)
         if self._settings.realtime:
             # Its children and threads are not given this: the kernel takes it back at a fork.
-            for line in ask_for(REALTIME).lines():
+            for line in ask_for(KEPT_ALIVE).lines():
                 self._printer.log("launcher", line)
         while self.phase is not Phase.ENDED:
             now_ns = SYSTEM_CLOCK.now_ns()

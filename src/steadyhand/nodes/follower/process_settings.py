@@ -13,6 +13,7 @@ import msgspec
 from steadyhand.core.safety.latch import StopCause
 from steadyhand.edge.config_reading import load_config
 from steadyhand.edge.heartbeat_board import DATA_PLANE_PERIOD_NS, OTHERS_PERIOD_NS
+from steadyhand.edge.realtime import RealtimeRequest
 from steadyhand.edge.robot_yaml import apply_overrides, load_robot
 from steadyhand.ground.config import RobotConfig
 from steadyhand.ground.config_safety import SafetyPolicy, StrictRequirement
@@ -25,6 +26,17 @@ BOARD_PERIODS_NS: Final = (DATA_PLANE_PERIOD_NS, OTHERS_PERIOD_NS, OTHERS_PERIOD
 
 PROCESS_NAMES: Final = ("data plane", "control plane", "launcher")
 """Who beats on which line."""
+
+KEPT_ALIVE: Final = RealtimeRequest(
+    priority=10,
+    lock_memory=False,
+    keep_heap=False,
+    timer_slack_ns=None,
+    shallow_idle=False,
+    quiet_collector=False,
+)
+"""For launcher and control plane: a busy machine must not make their heartbeats stop the arm. Below
+everything that is punctual."""
 
 SHIPPED_POLICY: Final = SafetyPolicy(
     strict_robot_types={

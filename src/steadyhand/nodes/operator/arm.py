@@ -10,11 +10,13 @@ from types import TracebackType
 from typing import Final, Self
 
 from steadyhand.core.operator.follower_word import ACTIVE
+from steadyhand.core.operator.notices import RequestRefused
 from steadyhand.core.operator.outputs import EstopReport, LeadVerdict, OperatorReport
 from steadyhand.edge.clock import SYSTEM_CLOCK
 from steadyhand.ground.config import RobotConfig
 from steadyhand.ground.errors import InputError, SteadyhandError
 from steadyhand.ground.robot_state import RobotState
+from steadyhand.ground.stamps import s_from_ns
 from steadyhand.nodes.operator import troubles
 from steadyhand.nodes.operator.engine import OperatorEngine
 from steadyhand.nodes.operator.errors import EngineFailed, LinkLost
@@ -290,6 +292,7 @@ class Arm:
         deadline_s = time.monotonic() + timeout_s
         if not self.connected(timeout_s).stopped:
             return
+        refusal: RequestRefused | None = None
         while True:
             asked_ns = self._engine.call(lambda loop, now_ns: loop.reset(reason, now_ns))
 
@@ -298,13 +301,17 @@ class Arm:
                 return view if done or view.refused_since("reset_emergency", asked_ns) else None
 
             view = self._engine.until(decided, max(ASK_AGAIN_S, deadline_s - time.monotonic()))
+            if view is None and refusal is not None:
+                # The newest asking is still under way; the one before it was told what stands.
+                raise troubles.refused("reset_emergency", refusal.reason, self.robot_id)
             if view is None:
                 raise LinkLost("no answer to the reset", where=self.robot_id, hint="ask again")
             refusal = view.refused_since("reset_emergency", asked_ns)
-            if refusal is None:
+            if refusal is None or not view.stopped:
                 return
             left_s = deadline_s - time.monotonic()
-            if left_s <= 0.0:
+            # Not asked again where the answer would come too late: granted later, it would surprise.
+            if left_s <= ASK_AGAIN_S + s_from_ns(view.now_ns - asked_ns):
                 raise troubles.refused("reset_emergency", refusal.reason, self.robot_id)
             self._engine.until(_never, min(ASK_AGAIN_S, left_s))
 
