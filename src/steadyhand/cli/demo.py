@@ -4,6 +4,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 from typing import Annotated, Any, Final
 
 from cyclopts import Parameter
@@ -115,8 +116,8 @@ def demo(
     settings = DemoSettings(
         scenario=scenario, robot=robot, own_id=config is not None, link=link, gaps=gaps, log=log
     )
-    with _terminated_as_interrupted(), watching(headless=headless) as watcher:
-        played = play(settings, watcher)
+    with _ended_by_signals() as interrupted, watching(headless=headless) as watcher:
+        played = play(settings, watcher, interrupted)
     result = run_result(scenario, played.course, played.findings)
     report = {"scenario": describe(scenario, robot, motion, link, config)}
     report |= report_of(result, played.course, played.findings)
@@ -177,14 +178,22 @@ def _write(report: dict[str, Any], result: Any, json: Path | None, picture: Path
 
 
 @contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
-    """SIGTERM ends the run as Ctrl-C does: softly, and every process with it."""
+def _ended_by_signals() -> Iterator[Event]:
+    """SIGTERM ends the run as Ctrl-C does: softly, and every process with it.
+
+    The exception may be raised anywhere, in a library's callback that swallows it as well; so it is
+    noted beside, and the leader looks before each setpoint.
+    """
+    asked = Event()
 
     def interrupt(*_: object) -> None:
+        asked.set()
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    ends = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, interrupt) for number in ends]
     try:
-        yield
+        yield asked
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in zip(ends, before, strict=True):
+            signal.signal(number, handler)

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 from typing import Final
 
 import msgspec
@@ -71,7 +72,7 @@ class CutShortError(Exception):
     """The run cannot go on, and why; what was recorded so far is reported all the same."""
 
 
-def play(settings: DemoSettings, watcher: Watcher) -> Played:
+def play(settings: DemoSettings, watcher: Watcher, interrupted: Event) -> Played:
     """Play the scenario with real processes.
 
     Ctrl-C ends it softly: the arm brakes to rest, every process is ended, what was recorded is returned.
@@ -79,7 +80,7 @@ def play(settings: DemoSettings, watcher: Watcher) -> Played:
     Raises:
         SteadyhandError: something could not be set up, or died before the first setpoint was sent.
     """
-    run = _Run(settings, watcher)
+    run = _Run(settings, watcher, interrupted)
     stage_settings = StageSettings(
         robot=settings.robot,
         own_id=settings.own_id,
@@ -98,7 +99,8 @@ def play(settings: DemoSettings, watcher: Watcher) -> Played:
 class _Run:
     """What one run knows while it is under way."""
 
-    def __init__(self, settings: DemoSettings, watcher: Watcher) -> None:
+    def __init__(self, settings: DemoSettings, watcher: Watcher, interrupted: Event) -> None:
+        self._interrupted = interrupted
         self.scenario = settings.scenario
         self.settings = settings
         self.watcher = watcher
@@ -160,6 +162,8 @@ class _Run:
         span = killed(self.scenario.script, self.scenario.duration_s)
         told = 0
         while (now_ns := time.monotonic_ns()) < end_ns:
+            if self._interrupted.is_set():
+                raise KeyboardInterrupt
             if span is not None:
                 told = self._tell_script(told, s_from_ns(now_ns - leader.begin_ns), span.begin_s, span.end_s)
             self._lead(stage, leader)
