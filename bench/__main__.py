@@ -13,7 +13,15 @@ from bench.harness import Table, machine
 from bench.tick_lateness import FEWEST_SAMPLES, SAMPLES
 from steadyhand.view.whole_file import write_whole
 
-BENCHES = ("playout_cost", "frontier", "shaper_cost", "guard_campaign", "setpoint_cost", "tick_lateness")
+BENCHES = (
+    "playout_cost",
+    "frontier",
+    "shaper_cost",
+    "guard_campaign",
+    "setpoint_cost",
+    "replay_speed",
+    "tick_lateness",
+)
 OUT = Path(__file__).with_name("out.json")
 
 

@@ -15,11 +15,14 @@ from steadyhand import __version__
 from steadyhand.cli.controller import controller
 from steadyhand.cli.demo import demo
 from steadyhand.cli.doctor import doctor
+from steadyhand.cli.dump import dump
 from steadyhand.cli.figures import figures
 from steadyhand.cli.follower import follower
 from steadyhand.cli.impair import impair
+from steadyhand.cli.info import info
 from steadyhand.cli.key import key
 from steadyhand.cli.operator import operator
+from steadyhand.cli.recover import recover
 from steadyhand.cli.shape import shape
 from steadyhand.cli.simulate import simulate
 from steadyhand.cli.status import status
@@ -47,6 +50,9 @@ COMMANDS: Final = (
     status,
     stop,
     key,
+    info,
+    dump,
+    recover,
 )
 for command in COMMANDS:
     app.command(command)

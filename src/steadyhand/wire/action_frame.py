@@ -28,7 +28,7 @@ from steadyhand.wire.limits import (
     within_datagram,
 )
 from steadyhand.wire.rejections import Reason, Rejection
-from steadyhand.wire.sealing import SEAL_OVERHEAD_BYTES, Sealer, Unsealer
+from steadyhand.wire.sealing import SEAL_OVERHEAD_BYTES, Sealer, Unsealed, Unsealer
 
 
 class ActionFrame(msgspec.Struct, frozen=True, gc=False):
@@ -136,8 +136,11 @@ def decode_plain(head: Head) -> ActionFrame | Rejection:
 def decode_sealed(head: Head, unsealer: Unsealer) -> ActionFrame | Rejection:
     """Authenticate a version 3 frame, then read it. Nothing unauthentic is parsed."""
     unsealed = unsealer.unseal(head)
-    if isinstance(unsealed, Rejection):
-        return unsealed
+    return unsealed if isinstance(unsealed, Rejection) else decode_unsealed(head, unsealed)
+
+
+def decode_unsealed(head: Head, unsealed: Unsealed) -> ActionFrame | Rejection:
+    """Read a version 3 frame whose seal has held; what cannot be read is rejected as authentic."""
     robot_id = robot_id_of(head)
     if isinstance(robot_id, Rejection):
         return robot_id

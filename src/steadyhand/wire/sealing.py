@@ -89,15 +89,18 @@ class Unsealer:
         """The living session, or None."""
         return self._session_id
 
-    def open_session(self, *, session_id: int, key: bytes) -> None:
+    def open_session(self, *, session_id: int, key: bytes | None) -> None:
         """Begin a session; the one before is retired at once, with its key.
+
+        Without a key nothing is ever opened: for a run that is executed again from its log, where
+        seals were judged before (`accept_judged`).
 
         Raises:
             SealError: this session lives or lived before; its counters could be replayed.
         """
         if session_id == self._session_id or session_id in self._retired:
             raise SealError(f"session {session_id:016x} was used before")
-        aead = ChaCha20Poly1305(key)
+        aead = None if key is None else ChaCha20Poly1305(key)
         self.retire_session()
         self._session_id, self._aead, self._window = session_id, aead, ReplayWindow()
 
@@ -106,6 +109,18 @@ class Unsealer:
         if self._session_id is not None:
             self._retired.append(self._session_id)
         self._session_id = self._aead = None
+
+    def accept_judged(self, unsealed: Unsealed) -> None:
+        """Remember a datagram whose seal held when it first came.
+
+        Raises:
+            SealError: it is not of the living session, or its counter was accepted before.
+        """
+        if unsealed.session_id != self._session_id:
+            raise SealError(f"session {unsealed.session_id:016x} is not the living one")
+        if self._window.judge(unsealed.counter) is not Freshness.FRESH:
+            raise SealError(f"counter {unsealed.counter} was accepted before")
+        self._window.accept(unsealed.counter)
 
     def unseal(self, head: Head) -> Unsealed | Rejection:
         """Authenticate a sealed frame; a plaintext comes out once, and only if it is authentic.

@@ -483,6 +483,22 @@ def test_a_closed_session_leaves_frames_of_nobody(rig: Any) -> None:
     assert rig.core.ingress.rejections.of(Reason.RETIRED_SESSION) == 1
 
 
+@pytest.mark.parametrize("ready", [False, True])
+def test_an_engagement_is_nobodys_to_inherit(rig: Any, ready: bool) -> None:
+    rig.observe()
+    rig.control(PrepareStream(operator="ann"))
+    if ready:
+        rig.control(ProbeReady())
+    rig.core.close_session("ann")
+    asked = rig.core.open_session(session_id=9, command_key=bytes(32), operator="bob", now_ns=0)
+    assert (asked.outcome, "an operator that has gone" in asked.reason) == ("refused", True)
+    while rig.core.arm.engaged:
+        rig.control(EnterIdle(operator="x"))
+        rig.tick()
+    asked = rig.core.open_session(session_id=9, command_key=bytes(32), operator="bob", now_ns=0)
+    assert asked.outcome == "done"
+
+
 # ---- transports
 
 

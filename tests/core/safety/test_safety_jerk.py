@@ -297,6 +297,9 @@ def test_what_the_library_reports_as_an_error_is_no_plan() -> None:
         def update(self, request: object, output: object) -> object:
             return object()
 
+        def reset(self) -> None:
+            pass
+
     made._generator = Failing()
     assert made.step(JerkState((0.0,), (0.0,), (0.0,)), (1.0,), 130.0) is None
 

@@ -10,12 +10,13 @@ ladder → latch → envelope: limits, work area, shaper, divergence) → SendJo
 
 import traceback
 from collections.abc import Callable
-from typing import TypeVar, assert_never
+from typing import Final, TypeVar, assert_never
 
 import msgspec
 
 from steadyhand.core.follower.control import carry_out
 from steadyhand.core.follower.engagement import Answer, Commands, Engagement
+from steadyhand.core.follower.inbox import DatagramIn
 from steadyhand.core.follower.ingress import EstopArrived, Ingress, IngressVerdict, Unreadable
 from steadyhand.core.follower.inputs import ControlCommand, Reply
 from steadyhand.core.follower.outputs import (
@@ -28,13 +29,18 @@ from steadyhand.core.follower.outputs import (
     TickOutput,
 )
 from steadyhand.core.follower.settings import FollowerSettings
+from steadyhand.core.follower.snapshot import put_snapshot, take_snapshot
+from steadyhand.core.follower.snapshot_classes import snapshot_plan
 from steadyhand.core.follower.state_report import state_report
 from steadyhand.core.follower.stream import Stream, StreamStop
 from steadyhand.core.safety.latch import EngageEvent, EngageState, StopCause, StopKind
 from steadyhand.core.safety.writes import WriteOutcome
+from steadyhand.core.snapshot import Snapshots
 from steadyhand.ground.measured_arm import MeasuredArm
 from steadyhand.ground.robot_state import RobotState
 from steadyhand.ground.stamps import ms_from_ns
+from steadyhand.wire.rejections import Rejection
+from steadyhand.wire.sealing import Unsealed
 
 T = TypeVar("T")
 
@@ -70,12 +76,19 @@ class FollowerCore:
     # ---- who speaks
 
     def open_session(
-        self, *, session_id: int, command_key: bytes, operator: str, now_ns: int, take_over: bool = False
+        self,
+        *,
+        session_id: int,
+        command_key: bytes | None,
+        operator: str,
+        now_ns: int,
+        take_over: bool = False,
     ) -> Reply:
         """Open a sealed session; the one before is retired at once (R3).
 
         While an operator's stream is engaged nobody gets in, take-over or not; while it merely
-        holds the session, another has to ask to take over.
+        holds the session, another has to ask to take over. Without a key only `replay_datagram` is
+        understood.
         """
         refused = self._session_refused(operator, take_over=take_over)
         if refused is None:
@@ -96,8 +109,9 @@ class FollowerCore:
             self.operator = ""
 
     def _session_refused(self, operator: str, *, take_over: bool) -> str | None:
-        if self.operator and self.arm.engaged:
-            return f"{self.operator} is driving; it must enter idle first"
+        if self.arm.engaged:
+            # Whoever engaged it may have gone: its engagement is nobody's to inherit.
+            return f"{self.operator or 'an operator that has gone'} is driving; it must enter idle first"
         if self.operator and self.operator != operator and not take_over:
             return f"{self.operator} holds the session; ask to take over"
         return None
@@ -107,8 +121,25 @@ class FollowerCore:
     def receive(self, datagram: bytes, now_ns: int, wall_s: float) -> Commands:
         """Take a datagram. An e-stop acts at once, before any queue; setpoints wait for the tick."""
 
+        return self._receive(datagram, None, now_ns, wall_s)
+
+    def replay_datagram(self, arrived: DatagramIn) -> Commands:
+        """Take a datagram of a recorded run: what its seal came to is believed, the rest is walked again.
+
+        Raises:
+            SealError: it is not of the living session, or came before: the record has a hole.
+        """
+        judged = arrived.judged()
+        if isinstance(judged, Unsealed):
+            self.ingress.unsealer.accept_judged(judged)
+        return self._receive(arrived.datagram, judged, arrived.now_ns, arrived.wall_s)
+
+    def _receive(
+        self, datagram: bytes, judged: Unsealed | Rejection | None, now_ns: int, wall_s: float
+    ) -> Commands:
         def take() -> Commands:
-            verdict = self.ingress.datagram(datagram, now_ns, wall_s, streaming=self.arm.streaming)
+            streaming = self.arm.streaming
+            verdict = self.ingress.datagram(datagram, now_ns, wall_s, streaming=streaming, judged=judged)
             return () if verdict is None else self._act_on(verdict, now_ns)
 
         return self._guarded("receive", now_ns, take, _as_commands)
@@ -220,6 +251,34 @@ class FollowerCore:
         self.arm.events.clear()
         return events
 
+    # ---- what is remembered
+
+    def snapshot(self) -> bytes:
+        """Everything it remembers, as canonical bytes (R17); never a key.
+
+        Raises:
+            SnapshotError: it holds something that no snapshot can, which a test would have met.
+        """
+        return take_snapshot(_SNAPSHOTS, self)
+
+    @classmethod
+    def restore(cls, settings: FollowerSettings, snapshot: bytes) -> "FollowerCore":
+        """A core that goes on where a snapshot was taken: whatever it is given, it answers the same.
+
+        It has no keys: sealed datagrams are refused until a new session opens, recorded ones are
+        taken (`replay_datagram`).
+
+        Args:
+            settings: those of the core that it was taken of.
+            snapshot: what `snapshot` answered.
+
+        Raises:
+            SnapshotError: damaged, of another version, or of other settings.
+        """
+        core = cls(settings)
+        put_snapshot(_SNAPSHOTS, core, snapshot)
+        return core
+
     def _tell_changes(self, now_ns: int) -> None:
         for note in self.stream.envelope.take_events():
             fields = msgspec.to_builtins(note)
@@ -247,3 +306,6 @@ class FollowerCore:
 
 def _as_commands(commands: Commands) -> Commands:
     return commands
+
+
+_SNAPSHOTS: Final = Snapshots(snapshot_plan(FollowerCore))

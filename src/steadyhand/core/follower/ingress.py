@@ -17,12 +17,12 @@ from steadyhand.core.timing import TransitEstimator
 from steadyhand.ground.seq import is_newer, unwrap
 from steadyhand.ground.setpoint import Setpoint
 from steadyhand.ground.stamps import NS_PER_MS, NS_PER_S
-from steadyhand.wire.action_frame import ActionFrame, decode_plain, decode_sealed, peek_estop
+from steadyhand.wire.action_frame import ActionFrame, decode_plain, decode_unsealed, peek_estop
 from steadyhand.wire.action_payload import decode_action
 from steadyhand.wire.bundle import Entry
 from steadyhand.wire.head import ACTION_MAGIC, Head, read_head
 from steadyhand.wire.rejections import Reason, Rejection, RejectionCounts
-from steadyhand.wire.sealing import Unsealer
+from steadyhand.wire.sealing import Unsealed, Unsealer
 
 GATE_EPOCH_NS: Final = 2 * NS_PER_S
 """Passthrough: silence after which an older-looking number is a restarted sender."""
@@ -70,6 +70,8 @@ class Ingress:
         self.transit = TransitEstimator()
         self.datagram_loss = DatagramLossEstimator()
         self.unsealer = Unsealer()
+        self.last_unsealed: Unsealed | Rejection | None = None
+        """What the seal of the last datagram came to, for the record of it; None where none was asked."""
         self.last_leader_stamp_s: float | None = None
         self.last_arrival_ns: int | None = None
         self.latency_wall_s: float | None = None
@@ -80,7 +82,7 @@ class Ingress:
         self._gate_seq: int | None = None
         self._gate_ns = 0
 
-    def open_session(self, session_id: int, command_key: bytes) -> None:
+    def open_session(self, session_id: int, command_key: bytes | None) -> None:
         """Begin a sealed session: the one before is retired, and nothing of it is compared any more.
 
         Raises:
@@ -100,8 +102,21 @@ class Ingress:
 
     # ---- datagrams
 
-    def datagram(self, data: bytes, now_ns: int, wall_s: float, *, streaming: bool) -> IngressVerdict:
-        """Take one datagram off the action socket."""
+    def datagram(
+        self,
+        data: bytes,
+        now_ns: int,
+        wall_s: float,
+        *,
+        streaming: bool,
+        judged: Unsealed | Rejection | None = None,
+    ) -> IngressVerdict:
+        """Take one datagram off the action socket.
+
+        `judged` is what its seal came to when it first arrived, in a run that is executed again
+        without keys: believed here, and all that follows is the same.
+        """
+        self.last_unsealed = None
         self.counts.datagrams += 1
         head = read_head(data, ACTION_MAGIC)
         if isinstance(head, Rejection):
@@ -110,15 +125,18 @@ class Ingress:
         if head.name != self._name:
             self.counts.foreign += 1
             return None
-        frame = self._authenticated(head)
+        frame = self._authenticated(head, judged)
         if isinstance(frame, Rejection):
             return self._refused(head, frame)
         return self._frame(frame, now_ns, wall_s, streaming=streaming)
 
-    def _authenticated(self, head: Head) -> ActionFrame | Rejection:
+    def _authenticated(self, head: Head, judged: Unsealed | Rejection | None) -> ActionFrame | Rejection:
         if not self._settings.sealed:
             return decode_plain(head)
-        return decode_sealed(head, self.unsealer)
+        if judged is None:
+            judged = self.unsealer.unseal(head)
+        self.last_unsealed = judged
+        return judged if isinstance(judged, Rejection) else decode_unsealed(head, judged)
 
     def _refused(self, head: Head, rejection: Rejection) -> IngressVerdict:
         """Count what was refused; let an open e-stop through where the policy says so.

@@ -65,6 +65,8 @@ def _safety(arm: Engagement) -> dict[str, Any]:
     no room to repeat it a hundred times a second.
     """
     told: dict[str, Any] = {"any_tripped": arm.stream.envelope.any_tripped}
+    if not told["any_tripped"]:
+        return told
     for name, entry in arm.stream.envelope.report().items():
         whole: dict[str, Any] = dict(msgspec.to_builtins(entry))
         if whole.get("tripped"):

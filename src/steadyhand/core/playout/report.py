@@ -88,8 +88,8 @@ def health(state: PlayoutState, now_ns: int) -> PlayoutHealth:
 
 def queue_wait(state: PlayoutState, now_ns: int) -> QueueWait | None:
     """Release minus arrival on one clock; None without a release in the last ten seconds (R5)."""
-    p50, p99 = state.waits.quantile_ms(0.50, now_ns), state.waits.quantile_ms(0.99, now_ns)
-    return None if p50 is None or p99 is None else QueueWait(p50, p99)
+    waits = state.waits.quantiles_ms((0.50, 0.99), now_ns)
+    return None if waits is None else QueueWait(*waits)
 
 
 def held_back(state: PlayoutState, now_ns: int) -> str | None:

@@ -5,7 +5,10 @@ of tenths of a millisecond, so that a release costs two dictionary updates and a
 sorts a few hundred keys instead of a thousand samples.
 """
 
+from bisect import bisect_left
 from collections import deque
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import Final
 
 from steadyhand.ground.stamps import NS_PER_MS, NS_PER_S
@@ -41,19 +44,16 @@ class WaitWindow:
             else:
                 del counts[old]
 
-    def quantile_ms(self, share: float, now_ns: int) -> float | None:
-        """Waiting time that `share` (0..1) of the window does not exceed; None while empty."""
-        expired = self._expired(now_ns - WAIT_WINDOW_NS)
-        left = len(self._releases) - sum(expired.values())
-        if left == 0:
+    def quantiles_ms(self, shares: Sequence[float], now_ns: int) -> list[float] | None:
+        """Waiting times that these shares (0..1) of the window do not exceed; None while empty."""
+        counts, expired = self._counts, self._expired(now_ns - WAIT_WINDOW_NS)
+        if expired:
+            counts = {bucket: count - expired.get(bucket, 0) for bucket, count in counts.items()}
+        buckets = sorted(counts)
+        seen = list(accumulate(map(counts.__getitem__, buckets)))
+        if not seen or seen[-1] == 0:
             return None
-        rank = share * left
-        seen = bucket = 0
-        for bucket in sorted(self._counts):
-            seen += self._counts[bucket] - expired.get(bucket, 0)
-            if seen >= rank:
-                break
-        return bucket * RESOLUTION_NS / NS_PER_MS
+        return [buckets[bisect_left(seen, share * seen[-1])] * RESOLUTION_NS / NS_PER_MS for share in shares]
 
     def _expired(self, oldest_ns: int) -> dict[int, int]:
         """Counts that no newer release has pushed out of the window yet: all of them after a stop."""

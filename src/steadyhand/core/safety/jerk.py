@@ -27,6 +27,14 @@ class JerkState(msgspec.Struct, frozen=True, gc=False):
     acceleration_deg_s2: tuple[float, ...]
 
 
+class JerkRequest(msgspec.Struct, frozen=True, gc=False):
+    """What a solver was asked: `JerkSolver.step`'s arguments."""
+
+    state: JerkState
+    target_deg: tuple[float, ...]
+    v_max_deg_s: float
+
+
 class JerkSolver(Protocol):
     """One tick of a plan to a target at rest."""
 
@@ -87,6 +95,9 @@ def checked_step(
 class RuckigSolver:
     """Ruckig's online generator, one period at a time.
 
+    While it is asked for what it has answered itself, it goes on along one trajectory; the same question
+    put to a new generator differs in the last digits. So it is remembered where the trajectory began.
+
     Args:
         n_joints: joints of the arm.
         period_s: cmdT.
@@ -126,9 +137,42 @@ class RuckigSolver:
         self._found = (ruckig.Result.Working, ruckig.Result.Finished)
         self._error = ruckig.RuckigError
         self._n_joints = n_joints
+        self._origin: JerkRequest | None = None
+        """What the trajectory in force was made for."""
+        self._steps = 0
+        """Periods since."""
 
     def step(self, state: JerkState, target_deg: Sequence[float], v_max_deg_s: float) -> JerkState | None:
         """Advance by one period; None on any error the library reports or raises."""
+        answer = self._update(state, target_deg, v_max_deg_s)
+        if answer is None:
+            self._begin_anew()
+            return None
+        if self._output.new_calculation:
+            self._origin, self._steps = JerkRequest(state, tuple(target_deg), v_max_deg_s), 0
+        self._steps += 1
+        return answer
+
+    def resume(self) -> None:
+        """Bring the library back to where `_origin` and `_steps` say: after a snapshot was put back.
+
+        A period costs some microseconds here, since the trajectory is walked.
+        """
+        origin = self._origin
+        self._generator.reset()
+        if origin is None:
+            return
+        state: JerkState | None = origin.state
+        for _ in range(self._steps):
+            if state is not None:
+                state = self._update(state, origin.target_deg, origin.v_max_deg_s)
+
+    def _begin_anew(self) -> None:
+        """A calculation that failed may have left half a trajectory behind."""
+        self._generator.reset()
+        self._origin, self._steps = None, 0
+
+    def _update(self, state: JerkState, target_deg: Sequence[float], v_max_deg_s: float) -> JerkState | None:
         request = self._input
         request.current_position = list(state.position_deg)
         request.current_velocity = list(state.velocity_deg_s)
