@@ -183,6 +183,15 @@ def test_a_stalls_sentence_is_cut_before_the_engage_state_and_the_cause_go() -> 
     assert value["extras"]["shed"] == ["extras.playout.last_stall"]
 
 
+def test_a_guards_reason_goes_before_the_cause_that_repeats_it() -> None:
+    safety = {"any_tripped": True, "divergence": {"tripped": True, "last_reason": "r" * 300}}
+    extras = {"engage": "stopped", "stop_cause": {"kind": "guard", "name": "divergence"}, "note": "x" * 600}
+    value = _fitted(msgspec.structs.replace(STATE, safety=safety, extras=extras), 1180)
+    assert value["extras"]["stop_cause"] == {"kind": "guard", "name": "divergence"}
+    assert value["safety"] == {"any_tripped": True, "divergence": {"tripped": True}}
+    assert value["extras"]["shed"] == ["safety.divergence.last_reason"]
+
+
 def test_of_the_other_extras_the_last_one_goes_first() -> None:
     extras = {
         "engage": "stopped",

@@ -28,6 +28,7 @@ from steadyhand.wire.sealing import SEAL_OVERHEAD_BYTES, Sealer, Unsealer
 #: What gives way, in this order, where a state does not fit its datagram. The wire debug of
 #: document 000 §9 first, halved from its oldest end until it fits or is gone.
 _HALVED: Final = ("entries", "releases")
+_REASON: Final = "last_reason"
 
 
 class UnsendableState(InputError):  # noqa: N818 - it is named as what happened, and read as such
@@ -65,7 +66,8 @@ def fit_state(state: RobotState, *, room_bytes: int) -> bytes:
 
     First the wire debug's two strips lose their older halves until they fit or are gone; then the
     sentence of the last stall its later halves, since the stop's cause stands beside it and the whole
-    of it was told as an event; then the other extras go, the last one first, so that whoever writes
+    of it was told as an event; then the guards their reasons, which the stop's cause repeats; then the
+    other extras go, the last one first, so that whoever writes
     them puts first what matters most, down to `playout` alone; then the reasons' owner, `safety`,
     shrinks to `any_tripped`. What went is listed in `extras.shed`. Joints, stamps, status and the
     buffer's health never give way.
@@ -120,6 +122,12 @@ def _shrinking(whole: dict[str, Any]) -> Iterator[dict[str, Any]]:
                 sentence = sentence[: len(sentence) // 2]
                 playout = {**playout, "last_stall": sentence}
                 yield {**whole, "extras": {**extras, "playout": playout, "shed": shed}}
+    guards = [name for name, told in whole["safety"].items() if isinstance(told, dict) and _REASON in told]
+    if guards:
+        shed.extend(f"safety.{name}.{_REASON}" for name in guards)
+        whole = {**whole, "safety": {name: _without_reason(told) for name, told in whole["safety"].items()}}
+        kept = {**extras, "playout": playout} if "playout" in extras else extras
+        yield {**whole, "extras": {**kept, "shed": shed}}
     others = [name for name in extras if name != "playout"]
     for count in range(len(others) - 1, 0, -1):
         left = {name: extras[name] for name in others[:count]}
@@ -132,8 +140,12 @@ def _shrinking(whole: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield {**whole, "extras": {**extras, "shed": shed}}
     if whole["safety"]:
         shed.append("safety")
-        kept = {key: item for key, item in whole["safety"].items() if key == "any_tripped"}
-        yield {**whole, "safety": kept, "extras": {**extras, "shed": shed}}
+        bare = {key: item for key, item in whole["safety"].items() if key == "any_tripped"}
+        yield {**whole, "safety": bare, "extras": {**extras, "shed": shed}}
+
+
+def _without_reason(told: Any) -> Any:
+    return {key: value for key, value in told.items() if key != _REASON} if isinstance(told, dict) else told
 
 
 def encode_telemetry(payload: bytes, *, robot_id: str, seq: int, sealer: Sealer | None = None) -> bytes:

@@ -132,3 +132,23 @@ def test_the_same_bytes_under_a_bad_seal_are_only_counted(make_rig: Any) -> None
     broken[-1] ^= 1
     rig.deliver(bytes(broken))
     assert rig.core.state.value == "streaming"
+
+
+@pytest.mark.parametrize("buffer_ms", [50.0, 0.0])
+def test_an_arm_that_is_engaged_and_never_led_goes_idle_by_itself(make_rig: Any, buffer_ms: float) -> None:
+    rig = make_rig(communication={"playout_buffer_ms": buffer_ms})
+    rig.engage()
+    for _ in range(3_000):
+        rig.tick()
+    assert rig.core.state.value == "streaming"
+    for _ in range(5):
+        rig.tick()
+    assert rig.core.state.value == "idle"
+    assert any("nothing was led for 30 s" in repr(event) for event in rig.events)
+
+
+def test_an_arm_that_is_led_stays_engaged(make_rig: Any) -> None:
+    rig = make_rig()
+    rig.engage()
+    rig.stream(3_100, step_deg=0.02)
+    assert rig.core.state.value == "streaming"

@@ -146,7 +146,7 @@ def test_an_estop_request_acts_on_arrival_and_asks_for_stop_motion(streaming: Ri
 
 
 def test_a_request_that_waited_too_long_is_refused_but_an_estop_never(rig: Rig) -> None:
-    rig.run(20)
+    rig.run(60)
     refused = rig.ask(PrepareStream(), waited_ns=501 * MS)
     assert (refused.outcome, refused.reason) == ("refused", "it waited for 501 ms; ask again")
     assert rig.ask(PrepareStream(), waited_ns=500 * MS).outcome == "done"
@@ -184,6 +184,26 @@ def test_a_second_operator_is_refused_by_name_until_the_first_has_gone(rig: Rig)
     assert rig.exchange(CloseSession(request_id=9, sent_ns=rig.now_ns, operator="ann")).outcome == "done"
     rig.run(1)
     assert rig.records()[-1].operator == ""
+
+
+def test_an_operator_who_goes_while_engaged_leaves_by_the_soft_stop(streaming: Rig) -> None:
+    leader = streaming.core.operator
+    going = CloseSession(request_id=9, sent_ns=streaming.now_ns, operator=leader)
+    assert streaming.exchange(going).outcome == "done"
+    assert streaming.core.state.value == "braking"
+    assert "must enter idle first" in streaming.open_session("bob").reason
+    streaming.run(60)
+    assert (streaming.core.state.value, streaming.core.operator) == ("idle", "")
+
+
+def test_who_holds_no_session_prepares_nothing(rig: Rig) -> None:
+    """A request that was under way when the session changed hands would engage the next one's arm."""
+    rig.run(20)
+    assert rig.open_session("bob").outcome == "done"
+    assert rig.ask(PrepareStream(operator="ann")).reason == "ann holds no session; bob does"
+    assert rig.exchange(CloseSession(request_id=9, sent_ns=rig.now_ns, operator="bob")).outcome == "done"
+    assert rig.ask(PrepareStream(operator="bob")).reason == "bob holds no session; nobody does"
+    assert rig.core.state.value == "idle"
 
 
 # ---- telling

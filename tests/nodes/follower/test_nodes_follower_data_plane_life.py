@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from steadyhand.core.follower.inputs import (
+    EmergencyStop,
     PrepareStream,
     Reply,
     ResetEmergency,
@@ -62,6 +63,15 @@ def test_a_neighbour_that_stands_still_for_three_periods_stops_the_arm(streaming
     assert streaming.core.cause.kind is StopKind.PROCESS_LOST
     assert streaming.core.cause.name == ("launcher" if line == LAUNCHER_LINE else "control plane")
     assert streaming.stops_wanted() == [streaming.core.cause.detail]
+
+
+def test_a_control_plane_that_was_replaced_within_three_periods_stops_the_arm_as_well(streaming: Rig) -> None:
+    """Its sessions are lost, whether or not its heart was missed."""
+    streaming.lines[CONTROL_PLANE_LINE]._pid = 500
+    streaming.run(3, sending=True)
+    assert streaming.core.cause is not None
+    assert (streaming.core.cause.kind, streaming.core.cause.name) == (StopKind.PROCESS_LOST, "control plane")
+    assert streaming.core.cause.detail == "the control plane was restarted"
 
 
 def test_a_reset_is_refused_while_a_neighbour_is_dead(rig: Rig) -> None:
@@ -123,6 +133,19 @@ def test_hello_is_repeated_until_it_is_taken(rig: Rig) -> None:
 
 
 # ---- coming up after a death
+
+
+def test_what_was_asked_of_the_one_before_is_refused_however_lately_but_an_estop() -> None:
+    """A reset that was under way when it died was not about this latch."""
+    rig = Rig(stopped_by=StopCause(kind=StopKind.PROCESS_LOST, detail="killed", name="data plane"))
+    rig.run(3)
+    rig.plane.begin(rig.now_ns)
+    late = rig.ask(ResetEmergency(operator="ann", reason="of another stop"), waited_ns=1)
+    assert (late.outcome, rig.core.state.value) == ("refused", "stopped")
+    assert rig.ask(ResetEmergency(operator="ann", reason="of this one")).outcome == "done"
+    assert rig.ask(EmergencyStop(source="console"), waited_ns=100 * MS).outcome == "done"
+    assert rig.core.state.value == "stopped"
+    rig.close()
 
 
 def test_after_a_death_it_comes_up_latched_ends_the_stream_and_asks_for_stop_motion(

@@ -4,7 +4,7 @@ Buffered and passthrough differ in where the target comes from and in nothing el
 cannot send, it names: a stop with its cause, hard or soft.
 """
 
-from typing import assert_never
+from typing import Final, assert_never
 
 import msgspec
 
@@ -19,6 +19,11 @@ from steadyhand.core.safety.verdicts import RETIRED_NAMES, Allowed, CommandVerdi
 from steadyhand.core.safety.writes import WriteOutcome
 from steadyhand.ground.config_safety import SafetyConfig
 from steadyhand.ground.measured_arm import MeasuredArm
+from steadyhand.ground.stamps import NS_PER_S
+
+UNLED_NS: Final = 30 * NS_PER_S
+"""Engaged and never led: a policy may think for a while before its first setpoint, an operator who died
+between engaging and leading must not hold the arm, and everybody else out, for ever."""
 
 
 class StreamStop(msgspec.Struct, frozen=True):
@@ -53,6 +58,7 @@ class Stream:
         self._pending: Proposal | None = None
         self._seq = 0
         self._due_ns: int | None = None
+        self._unled_since_ns: int | None = None
         self._speed_share = 1.0
         self._switched: dict[str, bool] = {}
         for name in RETIRED_NAMES:
@@ -80,6 +86,7 @@ class Stream:
 
     def engage(self, now_ns: int) -> str | None:
         """Prime the envelope on the measured pose; why not, or None."""
+        self._unled_since_ns = now_ns
         refused = self.envelope.engage(now_ns)
         return None if refused is None else refused.reason
 
@@ -156,6 +163,9 @@ class Stream:
 
     def streaming_tick(self, now_ns: int) -> StreamStep:
         """Take what the buffer or the mailbox gives and walk it through the envelope."""
+        if self._unled_since_ns is not None and now_ns - self._unled_since_ns > UNLED_NS:
+            detail = f"nothing was led for {UNLED_NS // NS_PER_S} s after engaging"
+            return StreamStep(StreamStop(StopCause(kind=StopKind.STALL, detail=detail), soft=True))
         if self.buffer is None:
             return self._passthrough(now_ns)
         match self.buffer.drain_tick(now_ns):
@@ -223,6 +233,7 @@ class Stream:
     def _send(self, released: Released, now_ns: int) -> StreamStep:
         self._seq = released.seq
         self.last_released = released
+        self._unled_since_ns = None
         verdict = self.envelope.validate_command(released.target_deg, now_ns)
         return StreamStep(self._judged(verdict, released.kind), released)
 

@@ -110,9 +110,11 @@ class ControlRequests:
         await self._view.until(_without_fault, FAULT_GONE_WITHIN_S)
         if self._changes != changes:
             return CHANGED
+        wanted = self._stopper.wanted
         reply = await self._data_plane.ask(command)
         if reply.outcome == "done":
-            self._stopper.forget()
+            # What stopped it again while the answer was on its way is not forgotten with the rest.
+            self._stopper.forget(wanted)
         elif not report.done:
             return Reply(outcome=reply.outcome, reason=f"{reply.reason} ({_not_done(report).reason})")
         return reply

@@ -114,6 +114,7 @@ class DataPlane:
 
     def begin(self, now_ns: int) -> None:
         """After a death, end the stream that the dead one may have left open. The first beat says hello."""
+        self.requests.born_ns = now_ns
         if self._came_up_with is not None:
             self.carrier.port.end_stream(now_ns)
             self.carrier.stop_requests.append(StopMotion(self._came_up_with.detail))

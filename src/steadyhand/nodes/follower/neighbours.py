@@ -72,7 +72,12 @@ class Neighbours:
             return NOTHING
         self._line.beat(now_ns)
         self._last_ns = now_ns
-        return Noticed(self._judged(now_ns), self._own_absence(last_ns, now_ns), self._new_control_plane())
+        lost, before = self._judged(now_ns), self._control_pid
+        new_control_plane = self._new_control_plane()
+        if new_control_plane and before and not lost:
+            # Dead for less than three periods: its sessions are lost all the same.
+            lost = (ProcessLost(name="control plane", detail="the control plane was restarted"),)
+        return Noticed(lost, self._own_absence(last_ns, now_ns), new_control_plane)
 
     def _judged(self, now_ns: int) -> tuple[ProcessLost, ...]:
         lives = self._board.judge(now_ns)

@@ -10,6 +10,7 @@ import msgspec
 from steadyhand.core.follower.inputs import (
     ControlCommand,
     EmergencyStop,
+    EnterIdle,
     PrepareStream,
     Reply,
     ResetEmergency,
@@ -45,6 +46,8 @@ class Requests:
         unreadable: messages that were none.
         unanswered: answers the other end took not.
         leaving: this process is ending; nobody engages any more.
+        born_ns: when this process came up; what was asked before, a reset of another latch for instance,
+            was asked of the one before it.
     """
 
     def __init__(self, carrier: Carrier, end: socket.socket, neighbours: Neighbours) -> None:
@@ -53,6 +56,7 @@ class Requests:
         self.unreadable = 0
         self.unanswered = 0
         self.leaving = False
+        self.born_ns = 0
         self._carrier = carrier
         self._end = end
         self._neighbours = neighbours
@@ -74,10 +78,12 @@ class Requests:
                 self.unanswered += not local_link.send(self._end, answered)
 
     def _too_old(self, request: local_link.ToDataPlane, now_ns: int, wall_s: float) -> Reply | None:
-        """Refuse what waited too long, except an e-stop, whichever way it comes."""
-        if not local_link.is_too_old(request, now_ns):
+        """Refuse what waited too long or was asked of a dead predecessor, except an e-stop, either way."""
+        if request.sent_ns >= self.born_ns and not local_link.is_too_old(request, now_ns):
             return None
         if isinstance(request, StreamAction) and self._is_estop(request):
+            return None
+        if isinstance(request, Ask) and isinstance(request.command, EmergencyStop):
             return None
         self.too_old += 1
         waited_ms = ms_from_ns(now_ns - request.sent_ns)
@@ -101,7 +107,7 @@ class Requests:
                     now_ns=now_ns,
                 )
             case CloseSession(operator=operator):
-                core.close_session(operator)
+                self._close_session(operator, now_ns)
                 return DONE
             case StreamAction(payload=payload, session_id=session_id):
                 commands = core.receive_action(payload, session_id, now_ns, wall_s)
@@ -109,6 +115,13 @@ class Requests:
                 return DONE
             case _:
                 assert_never(request)
+
+    def _close_session(self, operator: str, now_ns: int) -> None:
+        """Who goes while the arm is engaged leaves it by the soft stop: the next one prepares for itself."""
+        core = self._carrier.core
+        if operator == core.operator and core.arm.engaged:
+            self._carrier.carry(core.control(EnterIdle(operator=operator), now_ns)[1], now_ns)
+        core.close_session(operator)
 
     def _control(self, command: ControlCommand, now_ns: int) -> Reply:
         """An e-stop passes every gate; engaging and resetting need all processes alive."""
@@ -125,4 +138,8 @@ class Requests:
             return None
         if self.leaving:
             return "the follower is ending"
+        core = self._carrier.core
+        if isinstance(command, PrepareStream) and core.settings.sealed and command.operator != core.operator:
+            # The session went while the drives were being switched on.
+            return f"{command.operator} holds no session; {core.operator or 'nobody'} does"
         return self._neighbours.unwell or None

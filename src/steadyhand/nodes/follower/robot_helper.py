@@ -129,11 +129,21 @@ class Stopper:
             self._request += 1
             self._changed.notify()
 
-    def forget(self) -> None:
-        """The latch was released: a stop that was not answered by then is not wanted any more."""
+    @property
+    def wanted(self) -> int:
+        """How many stops were wanted so far, for `forget`."""
+        return self._request
+
+    def forget(self, wanted: int) -> None:
+        """The latch was released: a stop of before that is not wanted any more.
+
+        Args:
+            wanted: `wanted` when the release was asked for; a stop that came since then stands.
+        """
         with self._changed:
-            self._reason = None
-            self._changed.notify()
+            if self._request == wanted:
+                self._reason = None
+                self._changed.notify()
 
     @property
     def pending(self) -> bool:

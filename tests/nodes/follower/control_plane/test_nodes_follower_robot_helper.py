@@ -87,8 +87,20 @@ def test_a_forgotten_stop_is_not_tried_any_more(stopper: Any, stop_port: Any) ->
     stopper.start()
     stopper.stop("x")
     stop_port.wait_call("stop")
-    stopper.forget()
+    stopper.forget(stopper.wanted)
     assert stopper.wait_done(WITHIN_S)
+
+
+def test_a_stop_wanted_since_the_release_was_asked_for_is_not_forgotten_with_those_before(
+    stopper: Any,
+) -> None:
+    stopper.stop("before")
+    wanted = stopper.wanted
+    stopper.stop("again")
+    stopper.forget(wanted)
+    assert stopper.pending
+    stopper.start()
+    assert stopper._tell.next() == ("again", CallOutcome.DONE)
 
 
 def test_a_driver_that_raises_does_not_end_the_stopping_thread(stopper: Any, stop_port: Any) -> None:
