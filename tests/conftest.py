@@ -5,6 +5,7 @@ tests out as `if` and `raise` before it compiles them, so they judge there too, 
 as -O leaves it. What differs is the interpreter and not the input: fewer examples do.
 """
 
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,10 @@ pytest.register_assert_rewrite(
         if not path.name.startswith("test_") and path.name != "conftest.py"
     )
 )
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell's background job ignores Ctrl-C, and so would every process that a test starts and interrupts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("house", deadline=None, derandomize=True)
 settings.load_profile("house")

@@ -5,6 +5,7 @@ for mistakes of ours.
 """
 
 import io
+import os
 import sys
 from collections.abc import Sequence
 from typing import Final
@@ -64,7 +65,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if isinstance(stream, io.TextIOWrapper):
             # A terminal that knows no degree sign gets a question mark, not a traceback.
             stream.reconfigure(errors="replace")
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+    code = run(sys.argv[1:] if arguments is None else arguments)
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read went away with what he wanted; the interpreter's own last flush must not fail.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str]) -> int:

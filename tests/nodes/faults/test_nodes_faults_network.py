@@ -14,6 +14,8 @@ from tests.nodes.faults.operating import Operator, moving
 from tests.nodes.faults.stack import PATIENT, Stack
 from tests.nodes.processes import wait_until
 
+pytestmark = pytest.mark.slow
+
 FREEZE = "clean:outages=0+2000,outage_burst=true"
 """Two seconds of nothing, then everything at once."""
 

@@ -18,6 +18,8 @@ from tests.nodes.faults.operating import Operator, moving
 from tests.nodes.faults.stack import Stack
 from tests.nodes.processes import ControllerProcess, wait_until
 
+pytestmark = pytest.mark.slow
+
 FAULTY = (str(Path(__file__).resolve().with_name("launch_with_fault.py")),)
 NO_MORE = steadyhand.Stopped | steadyhand.LinkLost | steadyhand.NotEngaged
 """What a leader may be told where its session dies and the arm is stopped: whichever comes first."""

@@ -19,6 +19,8 @@ from tests.nodes.faults.operating import Operator, moving
 from tests.nodes.faults.stack import Stack
 from tests.nodes.processes import wait_until
 
+pytestmark = pytest.mark.slow
+
 HOUR_S = 3600.0
 STEPPING = str(Path(__file__).resolve().with_name("stepping_operator.py"))
 

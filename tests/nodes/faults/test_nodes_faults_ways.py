@@ -16,6 +16,8 @@ from tests.nodes.faults.stack import PATIENT, Stack
 from tests.nodes.follower.control_plane.test_nodes_follower_control_tls import Authority
 from tests.nodes.processes import wait_until
 
+pytestmark = pytest.mark.slow
+
 MakeStack = Callable[..., Stack]
 LONG_BRAKING = "safety.stream_shaper.a_max_deg_s2=12"
 """From ten degrees a second it takes most of a second to rest."""

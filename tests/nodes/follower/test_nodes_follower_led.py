@@ -18,6 +18,8 @@ from tests.nodes.processes import (
     wait_until,
 )
 
+pytestmark = pytest.mark.slow
+
 
 class Led:
     """Controller, follower, and an operator that leads a sine until it is ended."""

@@ -19,6 +19,8 @@ from steadyhand.nodes.follower.process_settings import SHIPPED_POLICY, read_poli
 from steadyhand.nodes.follower.records import TickRecord
 from tests.nodes.processes import ControllerProcess, FollowerProcess, Process, wait_until
 
+pytestmark = pytest.mark.slow
+
 StartFollower = Callable[..., FollowerProcess]
 LAUNCHED = (str(Path(__file__).resolve().with_name("launch_with_standin.py")),)
 POLICY_FILE = Path(__file__).resolve().parents[3] / "config" / "safety_policy.yaml"

@@ -13,6 +13,8 @@ import pytest
 import steadyhand
 from steadyhand.ground.builtin_motions import HOME_DEG
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 
 
