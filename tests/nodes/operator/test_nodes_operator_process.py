@@ -74,7 +74,8 @@ def test_an_operator_leads_a_person_s_motion_and_the_controller_has_no_fault(
     assert told["outcome"] == "finished"
     assert told["stream"]["sent"] > 400
     assert told["stream"]["settled"]
-    assert told["report"]["rejections"] == {}
+    # The new session's telemetry may be here before the answer that brings its keys.
+    assert set(told["report"]["rejections"]) <= {"unknown_session"}
     assert lab.faults() == 0
     lab.follower.wait_record(lambda record: record.engage == "idle", what="idle after the motion")
 
