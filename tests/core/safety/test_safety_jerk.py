@@ -304,6 +304,33 @@ def test_what_the_library_reports_as_an_error_is_no_plan() -> None:
     assert made.step(JerkState((0.0,), (0.0,), (0.0,)), (1.0,), 130.0) is None
 
 
+def test_a_solver_brought_back_to_its_trajectory_goes_on_in_the_same_digits() -> None:
+    """R17: a snapshot is put back in the middle of a plan."""
+    whole, again = solver(), solver()
+    state: JerkState | None = JerkState((0.0,), (0.0,), (0.0,))
+    walked: list[JerkState] = []
+    for step in range(40):
+        assert state is not None
+        state = whole.step(state, (30.0,), 100.0)
+        assert state is not None
+        walked.append(state)
+        if step == 19:
+            again._origin, again._steps = whole._origin, whole._steps
+            again.resume()
+    resumed: JerkState | None = walked[19]
+    for expected in walked[20:]:
+        assert resumed is not None
+        resumed = again.step(resumed, (30.0,), 100.0)
+        assert resumed == expected
+
+
+def test_a_solver_without_a_trajectory_is_brought_back_to_none() -> None:
+    fresh = solver()
+    fresh.resume()
+    start = JerkState((0.0,), (0.0,), (0.0,))
+    assert fresh.step(start, (30.0,), 100.0) == solver().step(start, (30.0,), 100.0)
+
+
 def test_a_jerk_bound_without_the_library_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     real = builtins.__import__
 

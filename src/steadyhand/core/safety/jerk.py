@@ -162,10 +162,10 @@ class RuckigSolver:
         self._generator.reset()
         if origin is None:
             return
-        state: JerkState | None = origin.state
+        state = origin.state
         for _ in range(self._steps):
-            if state is not None:
-                state = self._update(state, origin.target_deg, origin.v_max_deg_s)
+            # Each of them was answered once, and so it is again.
+            state = self._update(state, origin.target_deg, origin.v_max_deg_s) or state
 
     def _begin_anew(self) -> None:
         """A calculation that failed may have left half a trajectory behind."""
