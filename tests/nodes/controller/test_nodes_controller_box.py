@@ -1,64 +1,25 @@
 """The simulated control box: setpoints by datagram, outputs, buttons, and what it refuses to be."""
 
-import asyncio
 import json
 import os
 import select
 import socket
-from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from steadyhand.cli.controller import controller
-from steadyhand.edge.robots.fairino.cnde import Frame, FrameParser, FrameType
 from steadyhand.edge.robots.fairino.servoj_udp import encode_servo_j, encode_start
 from steadyhand.ground.errors import InputError
-from steadyhand.nodes.controller.box import ControlBox
 from steadyhand.nodes.controller.console import COMMANDS, Console, carry_out
 from steadyhand.nodes.controller.feed_values import Recipe, grant, take_snapshot
 from steadyhand.nodes.controller.node import ControllerNode
 from steadyhand.nodes.controller.settings import START_POSE_DEG, ControllerSettings, build_model
+from tests.nodes.controller.bench_types import Bench
 
 HOLD = list(START_POSE_DEG)
-
-
-class Caller(Protocol):
-    """One TCP connection to the node."""
-
-    socket: socket.socket
-    parser: FrameParser
-    data: bytes
-    closed: bool
-
-    def send(self, data: bytes) -> None: ...
-    def take(self) -> bytes: ...
-    def until_closed(self) -> bytes: ...
-    def exchange(self, body: bytes) -> bytes: ...
-    def call(self, method: str, *arguments: Any) -> Any: ...
-    def ask(self, frame_type: FrameType, data: bytes = b"") -> Frame: ...
-    def subscribe(self, names: str, period_ms: int = 8) -> Frame: ...
-
-
-class Bench(Protocol):
-    """The node under test (conftest)."""
-
-    node: ControllerNode
-    loop: asyncio.AbstractEventLoop
-    sockets: list[socket.socket]
-    shift_ns: int
-
-    @property
-    def box(self) -> ControlBox: ...
-    def now_ns(self) -> int: ...
-    def turn(self) -> None: ...
-    def until(self, done: Callable[[], Any], within_s: float = 5.0) -> None: ...
-    def ready(self) -> None: ...
-    def connect(self, port: int) -> Caller: ...
-    def call(self, method: str, *arguments: Any) -> Any: ...
-
 
 # Setpoints.
 

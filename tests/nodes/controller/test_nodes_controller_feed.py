@@ -1,12 +1,9 @@
 """Port 20005 of the simulated controller: the state feed and its one client."""
 
-import asyncio
 import select
 import socket
 import struct
 import time
-from collections.abc import Callable
-from typing import Any, Protocol
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,47 +12,11 @@ from hypothesis import strategies as st
 from steadyhand.edge.robots.fairino.cnde import Frame, FrameParser, FrameType
 from steadyhand.edge.robots.fairino.cnde_fields import FIELD_TYPES, VENDOR_RECIPE, parse_type
 from steadyhand.nodes.controller import state_server
-from steadyhand.nodes.controller.box import ControlBox
 from steadyhand.nodes.controller.feed_values import FIELDS, Recipe, grant, take_snapshot
-from steadyhand.nodes.controller.node import ControllerNode
 from steadyhand.nodes.controller.settings import START_POSE_DEG
+from tests.nodes.controller.bench_types import Bench
 
 MS = 1_000_000
-
-
-class Caller(Protocol):
-    """One TCP connection to the node."""
-
-    socket: socket.socket
-    parser: FrameParser
-    data: bytes
-    closed: bool
-
-    def send(self, data: bytes) -> None: ...
-    def take(self) -> bytes: ...
-    def until_closed(self) -> bytes: ...
-    def exchange(self, body: bytes) -> bytes: ...
-    def call(self, method: str, *arguments: Any) -> Any: ...
-    def ask(self, frame_type: FrameType, data: bytes = b"") -> Frame: ...
-    def subscribe(self, names: str, period_ms: int = 8) -> Frame: ...
-
-
-class Bench(Protocol):
-    """The node under test (conftest)."""
-
-    node: ControllerNode
-    loop: asyncio.AbstractEventLoop
-    sockets: list[socket.socket]
-    shift_ns: int
-
-    @property
-    def box(self) -> ControlBox: ...
-    def now_ns(self) -> int: ...
-    def turn(self) -> None: ...
-    def until(self, done: Callable[[], Any], within_s: float = 5.0) -> None: ...
-    def ready(self) -> None: ...
-    def connect(self, port: int) -> Caller: ...
-    def call(self, method: str, *arguments: Any) -> Any: ...
 
 
 def test_the_vendors_recipe_arrives_as_1326_bytes_one_frame_at_a_time(bench: Bench) -> None:
